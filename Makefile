@@ -1,0 +1,54 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+RIVALS := .venv-rivals
+
+# Real data sets for tests and studies; without them those tests say why they skip.
+ifeq ($(origin PRIVET_DATA), undefined)
+ifneq ($(wildcard ../shared/data/schema.json),)
+export PRIVET_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: demo test lint bench studies docs lock clean
+
+demo: $(READY)
+	$(BIN)/privet demo --out out
+
+test: $(READY) lint
+	$(BIN)/pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(READY) $(RIVALS)/ready
+	$(BIN)/python -m bench $(BENCH)
+
+studies: $(READY)
+	$(BIN)/python -m studies $(STUDY)
+
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+$(READY): pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+$(RIVALS)/ready: bench/rivals.lock
+	$(PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/pip install --quiet -r bench/rivals.lock
+	touch $@
+
+# Writes the lock file anew; needs pip-tools.
+lock:
+	$(PYTHON) -m piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+		--no-emit-find-links --no-header --all-extras -o requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) $(RIVALS) out docs/_build

@@ -1,0 +1,48 @@
+"""PRIVET – private ensembles of trees.
+
+Learn decision trees and forests from rows about people without giving any one of them away.
+"""
+
+from privet.errors import (
+    BudgetError,
+    BudgetExceeded,
+    DataError,
+    LedgerTampered,
+    ModelFileError,
+    PrivacyLeakWarning,
+    PrivetError,
+    QuestionError,
+    SchemaError,
+    UnknownAccount,
+)
+from privet.learners import MajorityForestClassifier
+from privet.model import LabelForest, PrivacyCard, load_model
+from privet.privacy import Budget, Ledger, Protected, protect
+from privet.schema import Categorical, Continuous, Label, Schema
+from privet.version import __version__
+
+__all__ = [
+    "Budget",
+    "BudgetError",
+    "BudgetExceeded",
+    "Categorical",
+    "Continuous",
+    "DataError",
+    "Label",
+    "LabelForest",
+    "Ledger",
+    "LedgerTampered",
+    "MajorityForestClassifier",
+    "ModelFileError",
+    "PrivacyCard",
+    "PrivacyLeakWarning",
+    "PrivetError",
+    "Protected",
+    "QuestionError",
+    "Schema",
+    "SchemaError",
+    "UnknownAccount",
+    "__version__",
+    "load_model",
+    "protect",
+]

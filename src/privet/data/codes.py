@@ -1,0 +1,202 @@
+"""Columns to codes: one or two bytes a value, features first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pa_compute
+
+from privet.data.table import Column, Table, wrong_type
+from privet.errors import DataError
+from privet.schema import Categorical, Continuous, Feature, Schema, canonical
+
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Codes of the features, ``(features, rows)``, and of the label, ``(rows,)``, if it was read."""
+
+    features: np.ndarray
+    labels: np.ndarray | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows: exact, hence private."""
+        return int(self.features.shape[1])
+
+
+def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
+    """Smallest unsigned type that holds codes ``0 … n_codes − 1``."""
+    return np.uint8 if n_codes <= 256 else np.uint16
+
+
+def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = True) -> Codes:
+    """Read a table through its schema.
+
+    Parameters
+    ----------
+    table : Table
+    schema : Schema
+    labels : array-like, optional
+        The label of each row, where it does not stand in the table.
+    with_label : bool
+        False for rows that are to be predicted.
+
+    Returns
+    -------
+    Codes
+        Continuous values outside their range are clamped; missing values and unknown categories
+        have codes of their own.
+    """
+    names = schema.feature_names
+    from_table = with_label and labels is None
+    wanted = [*names, schema.label.name] if from_table else names
+    table.require(wanted)
+    if table.names is None and from_table:
+        raise DataError("an array carries no label.", "pass the labels beside it.")
+    if table.block is not None and all(isinstance(f, Continuous) for f in schema.features):
+        codes = _encode_block(table.block, schema.features)
+        columns: Any = {}
+    else:
+        columns = table.fetch(wanted)
+        codes = np.empty((len(names), len(columns[names[0]])), _dtype(schema))
+        for row, feature in zip(codes, schema.features, strict=True):
+            _encode_feature(columns[feature.name], feature, row)
+    if codes.shape[1] == 0:
+        raise DataError("the table has no rows.", "check the file or the filter that made it.")
+    if not with_label:
+        return Codes(codes, None)
+    label_column = columns[schema.label.name] if from_table else np.asarray(labels)
+    return Codes(codes, encode_label(label_column, schema, codes.shape[1]))
+
+
+def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
+    """Codes of the label; a value outside the schema is an error, since it cannot be learnt."""
+    values = schema.label.values
+    if len(column) != n_rows:
+        raise DataError("features and labels have different numbers of rows.", "give one label a row.")
+    codes = np.empty(n_rows, code_dtype(len(values) + 2))
+    encode_categorical(column, Categorical(schema.label.name, values), codes)
+    if (codes >= len(values)).any():
+        raise DataError(
+            f"label {schema.label.name!r} is missing, or not among the schema's values, in some rows.",
+            "drop those rows or add the value to the schema; `privet schema check` counts them.",
+            column=schema.label.name,
+        )
+    return codes
+
+
+def _dtype(schema: Schema) -> type[np.uint8] | type[np.uint16]:
+    return code_dtype(max(feature.n_codes for feature in schema.features))
+
+
+def _encode_feature(column: Column, feature: Feature, out: np.ndarray) -> None:
+    if isinstance(feature, Categorical):
+        encode_categorical(column, feature, out)
+    else:
+        _encode_into(_numbers(column, feature.name)[:, None], [feature], out[None])
+
+
+def _encode_block(block: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
+    dtype = code_dtype(max(feature.n_codes for feature in features))
+    out = np.empty((len(features), len(block)), dtype)
+    _encode_into(block, [f for f in features if isinstance(f, Continuous)], out)
+    return out
+
+
+def _encode_into(block: np.ndarray, features: Sequence[Continuous], out: np.ndarray) -> None:
+    lower = np.array([f.lower for f in features], np.float64)
+    per_unit = np.array([1 / f.width for f in features], np.float64)
+    cells = np.array([f.n_cells for f in features], np.int64)
+    _cells(block, lower, per_unit, cells, out)
+
+
+@numba.njit(parallel=True, cache=True)
+def _cells(block, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
+    rows, width = block.shape
+    for b in numba.prange((rows + BLOCK - 1) // BLOCK):
+        first = b * BLOCK
+        last = min(rows, first + BLOCK)
+        for j in range(width):
+            for i in range(first, last):
+                value = np.float64(block[i, j])
+                if np.isnan(value):
+                    out[j, i] = cells[j]
+                else:
+                    cell = np.floor((value - lower[j]) * per_unit[j])
+                    # Clamp as a float: infinities have no integer form.
+                    out[j, i] = np.int64(min(max(cell, 0.0), np.float64(cells[j] - 1)))
+
+
+def _numbers(column: Column, name: str) -> np.ndarray:
+    """A column as an array of floats, missing values as NaN."""
+    try:
+        if isinstance(column, np.ndarray):
+            if column.dtype.kind not in "fiubO":
+                raise TypeError
+            return column.astype(np.float64) if column.dtype.kind in "bO" else column
+        if not (
+            pa.types.is_integer(column.type)
+            or pa.types.is_floating(column.type)
+            or pa.types.is_boolean(column.type)
+            or pa.types.is_decimal(column.type)
+            or pa.types.is_null(column.type)
+        ):
+            raise TypeError
+        if pa.types.is_floating(column.type) and column.null_count == 0:
+            return column.to_numpy()
+        return pa_compute.cast(column, pa.float64(), safe=False).to_numpy()
+    except (TypeError, ValueError, pa.ArrowInvalid):
+        raise wrong_type(name, "numbers") from None
+
+
+def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) -> None:
+    """Write the codes of a categorical column into ``out``."""
+    if isinstance(column, np.ndarray):
+        column = array_to_arrow(column, feature.name)
+    if pa.types.is_nested(column.type):
+        raise wrong_type(feature.name, "categories")
+    if not pa.types.is_dictionary(column.type):
+        column = pa_compute.dictionary_encode(column)
+    encoded = column.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], column.type)
+    lookup = _category_lookup(encoded.dictionary.to_pylist(), feature)
+    missing = len(feature.categories)
+    indices = pa_compute.fill_null(encoded.indices, len(lookup)).to_numpy(zero_copy_only=False)
+    out[:] = np.append(lookup, missing).astype(out.dtype)[indices]
+
+
+def _category_lookup(found: Sequence[object], feature: Categorical) -> np.ndarray:
+    """Code of each distinct value that a column holds."""
+    index = {canonical(category): i for i, category in enumerate(feature.categories)}
+    missing, unknown = len(index), len(index) + 1
+    return np.array(
+        [
+            missing
+            if value is None or (isinstance(value, float) and math.isnan(value))
+            else index.get(canonical(value), unknown)
+            for value in found
+        ],
+        np.int64,
+    )
+
+
+def array_to_arrow(column: np.ndarray, name: str) -> pa.ChunkedArray:
+    """An array as an Arrow column; NaN and None become nulls."""
+    try:
+        values = pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        try:  # mixed types: compare as text
+            text = [None if v is None or v != v else canonical(v) for v in column.tolist()]
+            values = pa.array(text, pa.string())
+        except (TypeError, ValueError, pa.ArrowInvalid):
+            raise wrong_type(name, "categories") from None
+    return pa.chunked_array([values])

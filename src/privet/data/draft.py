@@ -1,0 +1,175 @@
+"""The owner's desk: draft a schema from a public sample, and count what falls outside one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pa_compute
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from privet.data.codes import array_to_arrow, code_dtype, encode_categorical
+from privet.data.table import Column, column_to_arrow, open_table
+from privet.errors import DataError, SchemaError
+from privet.schema import Categorical, Continuous, Feature, Label, Schema
+
+MAX_DRAFT_CATEGORIES = 1000
+
+
+def draft_schema(source: Any, label: str | None = None) -> Schema:
+    """Draft a schema from a *public* sample; everything in the draft is read from its rows.
+
+    Parameters
+    ----------
+    source : a frame, an Arrow table, or the path of a CSV or Parquet file
+    label : str, optional
+        Name of the label's column; the last column if not given.
+
+    Returns
+    -------
+    Schema
+        Numbers become continuous features bounded by the smallest and largest value seen, rounded
+        outward to two digits; text becomes categorical.
+    """
+    columns = _all_columns(source)
+    names = list(columns)
+    label = names[-1] if label is None else label
+    if label not in columns:
+        raise DataError(f"column {label!r} is missing.", f"columns are {', '.join(names)}.", column=label)
+    features = [_draft_feature(name, columns[name]) for name in names if name != label]
+    return Schema(features, Label(label, _distinct(label, columns[label])))
+
+
+def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
+    """Count, per column, the values a schema does not cover. Exact, hence for the owner's eyes only.
+
+    Returns
+    -------
+    dict
+        For each column the counts under ``missing``, ``below``, ``above``, ``not a number`` and
+        ``unknown`` that are not zero.
+    """
+    table = open_table(source, _as_text(schema) if isinstance(source, str | Path) else schema)
+    table.require([*schema.feature_names, schema.label.name])
+    columns = table.fetch([*schema.feature_names, schema.label.name])
+    features: Sequence[Feature] = [
+        *schema.features,
+        Categorical(schema.label.name, schema.label.values),
+    ]
+    return {f.name: _outside(columns[f.name], f) for f in features}
+
+
+def _as_text(schema: Schema) -> Schema:
+    """The same columns, all read as text, so that fields that are no numbers can be counted."""
+    return Schema([Categorical(f.name, [""]) for f in schema.features], schema.label)
+
+
+def _outside(column: Column, feature: Feature) -> dict[str, int]:
+    if isinstance(feature, Categorical):
+        codes = np.empty(len(column), code_dtype(feature.n_codes))
+        encode_categorical(column, feature, codes)
+        missing = len(feature.categories)
+        counts = {"missing": (codes == missing).sum(), "unknown": (codes == missing + 1).sum()}
+    else:
+        values, unreadable = _as_numbers(column)
+        absent = np.isnan(values).sum() - unreadable
+        counts = {
+            "missing": absent,
+            "not a number": unreadable,
+            "below": (values < feature.lower).sum(),
+            "above": (values > feature.upper).sum(),
+        }
+    return {kind: int(count) for kind, count in counts.items() if count}
+
+
+def _as_numbers(column: Column) -> tuple[np.ndarray, int]:
+    """A column as floats with NaN where there is none, and how many fields were no numbers."""
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return pa_compute.cast(column, pa.float64(), safe=False).to_numpy(), 0
+    texts = column.to_pylist()
+    values = np.array([_float(text) for text in texts], np.float64)
+    return values, sum(t is not None and math.isnan(v) for t, v in zip(texts, values, strict=True))
+
+
+def _float(text: str | None) -> float:
+    try:
+        return math.nan if text is None else float(text)
+    except ValueError:
+        return math.nan
+
+
+def schema_from_data(X: Any, y: Any) -> Schema:
+    """The schema that the rows themselves have: bounds, categories and labels as they occur.
+
+    Nothing protects what it gives away; callers warn.
+    """
+    if isinstance(X, np.ndarray):
+        columns = {f"x{i}": array_to_arrow(X[:, i], f"x{i}") for i in range(X.shape[1])}
+    else:
+        columns = dict(_all_columns(X))
+    features = [_draft_feature(name, column, rounded=False) for name, column in columns.items()]
+    labels = _distinct("label", array_to_arrow(np.asarray(y), "label"))
+    return Schema(features, Label("label" if "label" not in columns else "the label", labels))
+
+
+def _all_columns(source: Any) -> Mapping[str, Column]:
+    if isinstance(source, str | Path):
+        table = _read_whole(Path(source))
+        return {name: table.column(name) for name in table.column_names}
+    frame = nw.from_native(source, eager_only=True)
+    return {str(name): column_to_arrow(frame[name].to_arrow, name) for name in frame.columns}
+
+
+def _read_whole(path: Path) -> pa.Table:
+    try:
+        if path.suffix == ".parquet":
+            return pa_parquet.read_table(path)
+        options = pa_csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+        with pa.input_stream(path, compression="detect") as stream:
+            return pa_csv.read_csv(stream, convert_options=options)
+    except FileNotFoundError:
+        raise DataError(f"there is no file {str(path)!r}.", "check the path.") from None
+    except (pa.ArrowInvalid, OSError):
+        hint = "check that it is whole and in UTF-8."
+        raise DataError(f"{path.name!r} could not be read as CSV or Parquet.", hint) from None
+
+
+def _draft_feature(name: str, column: Column, rounded: bool = True) -> Feature:
+    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+        values, _ = _as_numbers(column)
+        values = values[np.isfinite(values)]
+        if len(values) == 0:
+            raise SchemaError(f"column {name!r} has no values to draft from.", "leave it out.")
+        integer = bool((values == np.floor(values)).all())
+        lower, upper = float(values.min()), float(values.max())
+        if rounded:
+            lower, upper = _round_out(lower, upper, integer)
+        return Continuous(name, lower, upper if upper > lower else lower + 1, integer)
+    return Categorical(name, _distinct(name, column))
+
+
+def _round_out(low: float, high: float, integer: bool) -> tuple[float, float]:
+    """Bounds rounded outward to two digits, so that a draft does not quote the extreme rows."""
+    span = max(high - low, abs(high) / 10, 1e-9)
+    unit = 10 ** math.floor(math.log10(span) - 0.5)
+    unit = max(unit, 1) if integer else unit
+    lower, upper = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
+    return (int(lower), int(upper)) if integer else (float(lower), float(upper))
+
+
+def _distinct(name: str, column: Column) -> list[Any]:
+    values = [v for v in pa_compute.unique(column).to_pylist() if v is not None and v == v]
+    if not values:
+        raise SchemaError(f"column {name!r} has no values to draft from.", "leave it out.")
+    if len(values) > MAX_DRAFT_CATEGORIES:
+        raise SchemaError(
+            f"column {name!r} has more than {MAX_DRAFT_CATEGORIES:,} distinct values.",
+            "it looks like free text or a key: leave it out, or group its values.",
+        )
+    return sorted(values, key=str) if all(isinstance(v, str) for v in values) else sorted(values)

@@ -1,0 +1,179 @@
+"""Open a table without reading its rows: names first, columns when they are asked for."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from privet.errors import DataError
+from privet.schema import Continuous, Schema
+
+Column = Any  # pa.ChunkedArray | np.ndarray; pyarrow has no types
+CSV_SUFFIXES = (".csv", ".csv.gz")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column names and a way to fetch columns; no row has been read yet.
+
+    ``names`` is None for an array, whose columns stand in the order of the schema. ``block`` is the
+    whole array where all of it is numbers, so that it can be encoded in one pass.
+    """
+
+    names: Sequence[str] | None
+    fetch: Callable[[Sequence[str]], Mapping[str, Column]]
+    block: np.ndarray | None = None
+
+    def require(self, names: Sequence[str]) -> None:
+        """Refuse a table that lacks a column."""
+        missing = [] if self.names is None else [n for n in names if n not in self.names]
+        if missing:
+            raise DataError(
+                f"column {missing[0]!r} is missing"
+                + (f" (and {len(missing) - 1} more)." if missing[1:] else "."),
+                "add it to the table, or take it out of the schema.",
+                column=missing[0],
+            )
+
+
+def open_table(source: Any, schema: Schema) -> Table:
+    """Open a frame, an Arrow table, an array, or the path of a CSV or Parquet file.
+
+    Parameters
+    ----------
+    source : a pandas or polars frame, an Arrow table, a numpy array, a path
+    schema : Schema
+        Says which columns will be read, and as what.
+
+    Returns
+    -------
+    Table
+    """
+    if isinstance(source, str | Path):
+        return _open_path(Path(source), schema)
+    if isinstance(source, np.ndarray):
+        return _open_array(source, schema)
+    try:
+        frame = nw.from_native(source, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"cannot read a table from {type(source).__name__}.",
+            "give a pandas or polars frame, an Arrow table, a numpy array, or the path of a .csv or "
+            ".parquet file.",
+        ) from None
+    if not isinstance(frame, nw.DataFrame):
+        raise DataError("a single column is not a table.", "give a frame with one column a feature.")
+
+    def fetch(names: Sequence[str]) -> Mapping[str, Column]:
+        return {name: column_to_arrow(frame[name].to_arrow, name) for name in names}
+
+    return Table([str(name) for name in frame.columns], fetch)
+
+
+def _open_array(array: np.ndarray, schema: Schema) -> Table:
+    width = len(schema.features)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise DataError(
+            f"the array has shape with {array.shape[1] if array.ndim == 2 else 'no'} columns, "
+            f"the schema has {width} features.",
+            "give one column a feature, in the order of the schema.",
+        )
+    position = {name: i for i, name in enumerate(schema.feature_names)}
+
+    def fetch(names: Sequence[str]) -> Mapping[str, Column]:
+        return {name: array[:, position[name]] for name in names}
+
+    return Table(None, fetch, array if array.dtype.kind in "fiu" else None)
+
+
+def _open_path(path: Path, schema: Schema) -> Table:
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}.", "check the path.")
+    if path.suffix == ".parquet":
+        return _open_parquet(path)
+    if path.name.endswith(CSV_SUFFIXES):
+        return _open_csv(path, schema)
+    raise DataError(f"{path.name!r} is neither CSV nor Parquet.", "use .csv, .csv.gz or .parquet.")
+
+
+def _open_parquet(path: Path) -> Table:
+    try:
+        names = pa_parquet.read_schema(path).names
+    except (pa.ArrowInvalid, OSError):
+        raise DataError(f"{path.name!r} is not a Parquet file.", "write it again.") from None
+
+    def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
+        table = pa_parquet.read_table(path, columns=list(columns))
+        return {name: table.column(name) for name in columns}
+
+    return Table(names, fetch)
+
+
+def _open_csv(path: Path, schema: Schema) -> Table:
+    continuous = {f.name for f in schema.features if isinstance(f, Continuous)}
+    try:
+        names = csv_header(path)
+    except (UnicodeDecodeError, OSError, StopIteration, csv.Error):
+        raise DataError(
+            f"{path.name!r} has no header row in UTF-8.", "name the columns in the first line."
+        ) from None
+
+    def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
+        types = {name: pa.float64() if name in continuous else pa.string() for name in columns}
+        return _read_csv(path, types)
+
+    return Table(names, fetch)
+
+
+def csv_header(path: Path) -> list[str]:
+    """Read the first line of a CSV file."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
+        return next(csv.reader(lines))
+
+
+def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Column]:
+    options = pa_csv.ConvertOptions(
+        column_types=dict(types), include_columns=list(types), null_values=[""], strings_can_be_null=True
+    )
+    try:
+        with pa.input_stream(path, compression="detect") as stream:
+            table = pa_csv.read_csv(stream, convert_options=options)
+    except pa.ArrowInvalid as error:
+        # Arrow's message quotes the cell it could not convert: only the column's name may pass.
+        column = next((name for name in types if f"#{list(types).index(name)}" in str(error)), None)
+        raise DataError(
+            f"{path.name!r} could not be read: a field that the schema calls continuous is not a number, "
+            "or a line has too many or too few fields.",
+            "mend the file, or make the column categorical; `privet schema check` counts such fields.",
+            column=column,
+        ) from None
+    return {name: table.column(name) for name in types}
+
+
+def column_to_arrow(convert: Callable[[], Any], name: str) -> Column:
+    """A frame's column in Arrow, or an error that names it and nothing of what it holds."""
+    try:
+        column = convert()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
+        raise wrong_type(name, "one type of value") from None
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def wrong_type(name: str, wanted: str) -> DataError:
+    """Return the error of a column that is not what the schema says."""
+    return DataError(
+        f"column {name!r} does not hold {wanted}.",
+        "convert the column, or change its type in the schema.",
+        column=name,
+    )

@@ -1,0 +1,91 @@
+"""Every error a user can meet.
+
+::
+
+    PrivetError
+    ├── SchemaError (ValueError)          the public contract is wrong
+    ├── DataError (ValueError)            a table does not fit its schema
+    ├── BudgetError (RuntimeError)
+    │   ├── BudgetExceeded                a charge does not fit what is left
+    │   ├── UnknownAccount                no budget was set for that data
+    │   └── LedgerTampered                the ledger file was edited or cut
+    ├── QuestionError (ValueError)        a question that the wall cannot answer
+    └── ModelFileError (ValueError)       a model file is cut, edited or too new
+
+No message carries a value of a row: a message is a release nobody paid for.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+class PrivetError(Exception):
+    """Base of all errors; ``hint`` says what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}\nHint: {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
+class SchemaError(PrivetError, ValueError):
+    """The schema contradicts itself or cannot be read."""
+
+
+class DataError(PrivetError, ValueError):
+    """A table does not fit its schema; ``column`` names where."""
+
+    def __init__(self, message: str, hint: str = "", column: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.column = column
+
+
+class BudgetError(PrivetError, RuntimeError):
+    """Base of what a ledger refuses."""
+
+
+class BudgetExceeded(BudgetError):
+    """A charge does not fit; nothing was charged."""
+
+    def __init__(self, account: str, unit: str, asked: Fraction, left: Fraction, limit: Fraction) -> None:
+        super().__init__(
+            f"this needs {unit}={display(asked)} but {display(left)} of {display(limit)} "
+            f"remains on {account!r}.",
+            f"lower {unit} to {display(left)} or less, or ask the owner of {account!r} for more."
+            if left > 0
+            else f"the budget of {account!r} is spent; only its owner can grant more.",
+        )
+        self.account, self.unit, self.asked, self.left, self.limit = (
+            account,
+            unit,
+            asked,
+            left,
+            limit,
+        )
+
+
+class UnknownAccount(BudgetError):
+    """No budget has been set for this data."""
+
+
+class LedgerTampered(BudgetError):
+    """The hash chain of a ledger does not hold."""
+
+
+class QuestionError(PrivetError, ValueError):
+    """The wall cannot answer this question."""
+
+
+class ModelFileError(PrivetError, ValueError):
+    """A model file cannot be trusted or understood."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something outside the privacy guarantee was asked for."""
+
+
+def display(value: Fraction) -> str:
+    """Write an exact number shortly: as a decimal where six digits suffice."""
+    text = f"{float(value):.6g}"
+    return text if Fraction(text) == value else f"about {text}"

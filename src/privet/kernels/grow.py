@@ -1,0 +1,68 @@
+"""Grow random complete trees from random numbers. Sees no rows."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+def grow_complete(
+    views: np.ndarray, sizes: np.ndarray, depth: int, within_node: bool, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Views and thresholds of random complete trees.
+
+    Parameters
+    ----------
+    views : int (trees, features)
+        View under which a tree looks at a feature.
+    sizes : int (features,)
+        Number of codes of each feature under any of its views.
+    depth : int
+    within_node : bool
+        Draw thresholds from the range a node can still hold, and pass over a feature that has
+        only one code left there; otherwise from the whole range.
+    numbers : float (2, trees, 2**depth)
+        Uniform in [0, 1): they choose feature and threshold.
+
+    Returns
+    -------
+    view, threshold : uint16 (trees, 2**depth)
+    """
+    shape = (len(views), 1 << depth)
+    view, threshold = np.zeros(shape, np.uint16), np.zeros(shape, np.uint16)
+    _grow(views.astype(np.int64), sizes.astype(np.int64), within_node, numbers, view, threshold)
+    return view, threshold
+
+
+@numba.njit(parallel=True, cache=True)
+def _grow(views, sizes, within_node, numbers, view, threshold):  # type: ignore[no-untyped-def]
+    n_trees, n_nodes = view.shape
+    width = len(sizes)
+    for t in numba.prange(n_trees):
+        low = np.zeros((2 * n_nodes, width), np.int32)
+        high = np.zeros((2 * n_nodes, width), np.int32)
+        for j in range(width):
+            high[1, j] = sizes[j]
+        for node in range(1, n_nodes):
+            usable = 0
+            for j in range(width):
+                usable += high[node, j] - low[node, j] > 1
+            chosen, cut = -1, np.int64(0)
+            if usable:
+                skip = np.int64(numbers[0, t, node] * usable)
+                for j in range(width):
+                    if high[node, j] - low[node, j] > 1:
+                        if skip == 0:
+                            chosen = j
+                        skip -= 1
+                first = low[node, chosen] if within_node else 0
+                last = high[node, chosen] if within_node else sizes[chosen]
+                cut = first + 1 + np.int64(numbers[1, t, node] * (last - first - 1))
+                view[t, node], threshold[t, node] = views[t, chosen], cut
+            # A node that nothing can split sends every row to its second child: threshold 0.
+            for j in range(width):
+                for child in (2 * node, 2 * node + 1):
+                    low[child, j], high[child, j] = low[node, j], high[node, j]
+            if chosen >= 0 and within_node:
+                high[2 * node, chosen] = cut
+                low[2 * node + 1, chosen] = cut

@@ -1,0 +1,5 @@
+"""Learners, each written in the questions of the wall and nothing else."""
+
+from privet.learners.majority_forest import MajorityForestClassifier
+
+__all__ = ["MajorityForestClassifier"]

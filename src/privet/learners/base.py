@@ -1,0 +1,185 @@
+"""The scikit-learn edge of every classifier: tables in, a protected source to the learner, labels out."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privet.data import schema_from_data
+from privet.errors import PrivacyLeakWarning, SchemaError
+from privet.model import PrivacyCard
+from privet.privacy import NEIGHBOURS, Account, Budget, Ledger, Protected, protect
+from privet.progress import progress_bar
+from privet.schema import Scalar, Schema
+from privet.version import __version__
+
+FROM_DATA = "from-data"
+
+
+class Released(Protocol):
+    """What a learner must return."""
+
+    @property
+    def card(self) -> PrivacyCard:
+        """The privacy card."""
+
+    def shares(self, source: Any) -> np.ndarray:
+        """Weight of each label for each row."""
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers. A subclass has ``epsilon``, ``schema``, ``account``, ``verbose``."""
+
+    epsilon: Any
+    schema: Any
+    account: Account | None
+    verbose: bool
+
+    @abstractmethod
+    def _learn(self, protected: Protected) -> Released:
+        """Ask, learn, and return a model."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, array, or `Protected`
+        y : array-like
+            The label of each row; not given with a `Protected`, which has its own.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(X, Protected):
+            self._set_names(X.schema)
+            self._release(X, None)
+            return self
+        Budget(self.epsilon)
+        X = self._validated(X, reset=True)
+        y = self._validated_labels(X, y)
+        schema = self._schema(X, y)
+        account = self.account or Ledger().create("data", Budget(self.epsilon, self._delta))
+        with progress_bar("reading rows", self.verbose) as progress:
+            self._release(protect(X, schema, account, y, progress=progress), y)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Weight of each of ``classes_`` for each row; they sum to one."""
+        check_is_fitted(self)
+        shares = self.model_.shares(self._validated(X, reset=False))
+        return np.asarray(shares[:, self._order])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    @property
+    def _delta(self) -> Any:
+        return getattr(self, "delta", 0)
+
+    def _release(self, protected: Protected, y: np.ndarray | None) -> None:
+        self.model_ = self._learn(protected)
+        self.privacy_card_ = self.model_.card
+        classes = _classes(protected.schema.label.values, y)
+        self._order = np.argsort(classes)
+        self.classes_ = classes[self._order]
+
+    def _card(self, protected: Protected, learner: Mapping[str, Any]) -> PrivacyCard:
+        caveats = []
+        if not protected.private:
+            caveats.append("noise was drawn from a repeatable generator")
+        if isinstance(self.schema, str) and self.schema == FROM_DATA:
+            caveats.append("the schema was read from the rows")
+        return PrivacyCard(
+            epsilon=str(self.epsilon),
+            delta=str(self._delta),
+            neighbours=NEIGHBOURS,
+            private=not caveats,
+            caveats=caveats,
+            questions=[charge.to_dict() for charge in protected.asked],
+            schema=protected.schema.fingerprint,
+            account=protected.account.name,
+            receipt=protected.receipt.hash if protected.receipt else "",
+            learner=learner,
+            version=__version__,
+        )
+
+    def _schema(self, X: Any, y: np.ndarray) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        if isinstance(self.schema, str) and self.schema == FROM_DATA:
+            warnings.warn(
+                "schema='from-data' reads bounds, categories and labels from the rows: the model "
+                "gives them away and carries no privacy guarantee.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+            return schema_from_data(X, y)
+        if isinstance(self.schema, Mapping):
+            return Schema.from_dict(self.schema)
+        if isinstance(self.schema, str | Path):
+            return Schema.load(self.schema)
+        raise SchemaError(
+            "a private learner needs a schema: what may stand in the table must be public.",
+            "Schema([Continuous('age', 0, 120), …], Label('ill', ['no', 'yes'])), or a JSON file "
+            "drafted from a public sample with `privet schema draft`; schema='from-data' takes it "
+            "from the rows and leaks it.",
+        )
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        """Let scikit-learn check what it knows; frames keep their columns' types."""
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+    def _validated_labels(self, X: Any, y: Any) -> np.ndarray:
+        if y is None:
+            raise SchemaError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None.",
+                "fit(X, y).",
+            )
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        return np.asarray(y)
+
+    def _set_names(self, schema: Schema) -> None:
+        self.n_features_in_ = len(schema.features)
+        self.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a frame of some library rather than an array."""
+    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def _classes(values: tuple[Scalar, ...] | Any, y: np.ndarray | None) -> np.ndarray:
+    """Label values in the type of ``y``: a schema may write '0' where a table has 0."""
+    classes = np.array(values)
+    if y is not None and y.dtype.kind in "iufb" and classes.dtype.kind == "U":
+        classes = classes.astype(np.float64).astype(y.dtype)
+    elif y is not None and y.dtype.kind == "O":
+        classes = classes.astype(object)
+    return classes

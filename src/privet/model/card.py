@@ -1,0 +1,73 @@
+"""The privacy card: what a model promises, to whom, and on what grounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PrivacyCard:
+    """What a release cost and under which promise.
+
+    Attributes
+    ----------
+    epsilon, delta : str
+        Exact, as decimals or fractions.
+    neighbours : str
+        What one person may change.
+    private : bool
+        False where the promise does not hold; ``caveats`` says why.
+    caveats : list of str
+    questions : list of dict
+        Every question asked, with its cost and composition.
+    schema : str
+        Fingerprint of the public contract.
+    account, receipt : str
+        Data set charged, and the ledger's hash at that charge.
+    learner : dict
+        Name and public parameters.
+    version : str
+        Version of the library.
+    """
+
+    epsilon: str
+    delta: str
+    neighbours: str
+    private: bool
+    caveats: Sequence[str]
+    questions: Sequence[Mapping[str, Any]]
+    schema: str
+    account: str
+    receipt: str
+    learner: Mapping[str, Any]
+    version: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = [
+            ("promise", self.promise),
+            ("neighbours", self.neighbours),
+            *(("caveat", caveat) for caveat in self.caveats),
+            *(("asked", f"{q['question']} ({q['composition']})") for q in self.questions),
+            ("learner", ", ".join(f"{k}={v}" for k, v in self.learner.items())),
+            ("data set", self.account),
+            ("schema", self.schema),
+            ("receipt", self.receipt[:32]),
+            ("made by", f"privet {self.version}"),
+        ]
+        return "\n".join(f"{name:<11}{value}" for name, value in rows)
+
+    @property
+    def promise(self) -> str:
+        """The guarantee in one line."""
+        text = (
+            f"({self.epsilon}, {self.delta})-differential privacy"
+            if self.delta != "0"
+            else (f"{self.epsilon}-differential privacy")
+        )
+        return text if self.private else f"NONE: {text} does not hold here"

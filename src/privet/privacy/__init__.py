@@ -1,0 +1,28 @@
+"""The wall: noise, selection, budget, ledger, and the questions that may cross it.
+
+Nothing outside this package may see an exact count or draw noise.
+"""
+
+from privet.privacy.bits import SecureBits, StudyBits
+from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
+from privet.privacy.ledger import Account, Charge, Ledger, Receipt
+from privet.privacy.protected import NEIGHBOURS, NoisyCells, NoisyCounts, Parts, Protected, protect
+
+__all__ = [
+    "NEIGHBOURS",
+    "Account",
+    "Budget",
+    "Charge",
+    "Cost",
+    "Ledger",
+    "NoisyCells",
+    "NoisyCounts",
+    "Parts",
+    "Protected",
+    "Receipt",
+    "SecureBits",
+    "StudyBits",
+    "in_parallel",
+    "in_sequence",
+    "protect",
+]

@@ -1,0 +1,148 @@
+"""Budgets and costs in exact arithmetic. Proof note: ``docs/proofs/composition.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from privet.errors import QuestionError
+
+Number = int | float | str | Fraction
+
+
+def exact(value: Number, what: str = "epsilon") -> Fraction:
+    """The number a user wrote, exactly: 0.1 is one tenth, not the float nearest to it."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return Fraction(repr(float(value)) if isinstance(value, float) else value)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        raise QuestionError(f"{what} must be a finite number.", "write it as 0.5, '0.5' or '1/2'.") from None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an answer costs: in pure ε, if it has such a cost, and in ρ of zCDP.
+
+    An ε-DP answer costs ε²/2 in ρ, one that is also ε-bounded-range ε²/8.
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction
+
+    @classmethod
+    def pure(cls, epsilon: Number, bounded_range: bool = False) -> Cost:
+        """Cost of an ε-DP answer."""
+        value = positive(epsilon)
+        return cls(value, value**2 / (8 if bounded_range else 2))
+
+    @classmethod
+    def zcdp(cls, rho: Number) -> Cost:
+        """Cost of a ρ-zCDP answer."""
+        return cls(None, positive(rho, "rho"))
+
+    def __str__(self) -> str:
+        return f"ε={_short(self.epsilon)}" if self.epsilon is not None else f"ρ={_short(self.rho)}"
+
+
+NOTHING = Cost(Fraction(0), Fraction(0))
+
+
+def in_sequence(costs: Iterable[Cost]) -> Cost:
+    """Cost of answers about the same people: the sum."""
+    epsilon: Fraction | None = Fraction(0)
+    rho = Fraction(0)
+    for cost in costs:
+        epsilon = None if epsilon is None or cost.epsilon is None else epsilon + cost.epsilon
+        rho += cost.rho
+    return Cost(epsilon, rho)
+
+
+def in_parallel(costs: Iterable[Cost]) -> Cost:
+    """Cost of answers about disjoint people: the maximum."""
+    listed = list(costs) or [NOTHING]
+    pure = [cost.epsilon for cost in listed if cost.epsilon is not None]
+    return Cost(max(pure) if len(pure) == len(listed) else None, max(cost.rho for cost in listed))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that may be learnt about any one person: (ε, δ).
+
+    With δ = 0 costs add up in ε. With δ > 0 they may add up in ρ of zCDP instead, whichever fits.
+
+    Examples
+    --------
+    >>> Budget(1).allows(in_sequence([Cost.pure(0.1)] * 10))
+    True
+    >>> Budget(1).allows(in_sequence([Cost.pure(0.1)] * 11))
+    False
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
+        object.__setattr__(self, "epsilon", positive(epsilon))
+        object.__setattr__(self, "delta", exact(delta, "delta"))
+        if not 0 <= self.delta < 1:
+            raise QuestionError("delta must be at least 0 and below 1.", "use 0 or, say, 1e-6.")
+
+    @property
+    def rho(self) -> Fraction:
+        """The most ρ that still gives (ε, δ); 0 without a δ."""
+        return rho_of(self.epsilon, self.delta) if self.delta else Fraction(0)
+
+    def allows(self, cost: Cost) -> bool:
+        """Whether a total stays within the budget."""
+        in_pure = cost.epsilon is not None and cost.epsilon <= self.epsilon
+        return in_pure or (self.delta > 0 and cost.rho <= self.rho)
+
+    def __str__(self) -> str:
+        return f"ε={_short(self.epsilon)}" + (f", δ={_short(self.delta)}" if self.delta else "")
+
+
+@lru_cache(maxsize=256)
+def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Largest ρ, rounded down, such that ρ-zCDP implies (ε, δ)-DP.
+
+    For every order α > 1, ρ-zCDP gives δ = exp((α−1)(αρ−ε))·(1−1/α)^α/(α−1) (Canonne, Kamath and
+    Steinke 2020, proposition 12). A float search chooses α; any α is valid. ρ is then computed
+    from it with sixty digits and rounded down.
+    """
+
+    # Solved for ρ: (ε + (ln δ + ln(α−1) − α·ln(1−1/α))/(α−1))/α.
+    def rough(log_order: float) -> float:
+        excess = math.exp(log_order)
+        gain = math.log(delta) + log_order - (1 + excess) * math.log1p(-1 / (1 + excess))
+        return (float(epsilon) + gain / excess) / (1 + excess)
+
+    best = max((rough(step / 512), step / 512) for step in range(-5 * 512, 12 * 512))[1]
+    with localcontext(Context(prec=60)):
+        excess = Decimal(f"{math.exp(best):.12g}")
+        order = excess + 1
+        gain = _decimal(delta).ln() + excess.ln() - order * (excess / order).ln()
+        rho = (_decimal(epsilon) + gain / excess) / order
+    # Sixty digits and a handful of steps: the error is far below the last digit kept, less one.
+    digits = Decimal("1e-24")
+    return max(Fraction(0), Fraction(rho.quantize(digits, ROUND_FLOOR) - digits))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def positive(value: Number, what: str = "epsilon") -> Fraction:
+    """A positive number, exactly."""
+    number = exact(value, what)
+    if number <= 0:
+        raise QuestionError(f"{what} must be above 0.", "0 would allow no answer at all.")
+    return number
+
+
+def _short(value: Fraction | None) -> str:
+    return "–" if value is None else f"{float(value):.6g}"

@@ -1,0 +1,325 @@
+"""Who was asked what, and what it cost: an append-only, hash-chained list of events in SQLite.
+
+Nothing is stored but events; budgets and what is left of them are worked out by reading all events,
+each time anew, inside the transaction that adds the next. Two processes therefore never see the same
+money, and a process killed at any step leaves either the whole charge or none of it.
+
+Proof note: ``docs/proofs/composition.md``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
+from privet.privacy.budget import NOTHING, Budget, Cost, in_parallel, in_sequence
+
+Event = Mapping[str, Any]
+GENESIS = "privet ledger 1"
+WAIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One question of a plan: what is asked, what it costs, how its parts compose."""
+
+    question: str
+    cost: Cost
+    composition: str = "sequence"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the charge as plain data, fractions as text."""
+        epsilon = self.cost.epsilon
+        return {
+            "question": self.question,
+            "epsilon": None if epsilon is None else str(epsilon),
+            "rho": str(self.cost.rho),
+            "composition": self.composition,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Charge:
+        """Read a charge back."""
+        epsilon = data["epsilon"]
+        cost = Cost(None if epsilon is None else Fraction(epsilon), Fraction(data["rho"]))
+        return cls(data["question"], cost, data["composition"])
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof that a charge is in a ledger: its place in the chain and the chain's hash there."""
+
+    account: str
+    number: int
+    hash: str
+
+
+@dataclass
+class State:
+    """An account as its events leave it."""
+
+    budget: Budget
+    everyone: Cost = NOTHING
+    batches: dict[str, Cost] = field(default_factory=dict)
+
+    def spent(self, batch: str | None = None) -> Cost:
+        """What the most exposed person has cost, or a person of one batch."""
+        if batch is not None:
+            return in_sequence([self.everyone, self.batches[batch]])
+        return in_sequence([self.everyone, in_parallel(self.batches.values())])
+
+
+class Ledger:
+    """A ledger in a file, or in memory if no path is given.
+
+    Examples
+    --------
+    >>> ledger = Ledger()
+    >>> census = ledger.create("census", Budget(1))
+    >>> receipt = census.reserve([Charge("how many rows", Cost.pure(0.25))])
+    >>> census.spent().epsilon
+    Fraction(1, 4)
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        try:
+            self._db = sqlite3.connect(
+                self.path or ":memory:",
+                timeout=WAIT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS event (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+                " body TEXT NOT NULL, hash TEXT NOT NULL)"
+            )
+        except sqlite3.DatabaseError as error:
+            raise BudgetError(f"cannot open the ledger {str(path)!r} ({error}).") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __deepcopy__(self, memo: object) -> Ledger:
+        # A copy of an accountant would not see what is spent through the original.
+        return self
+
+    def create(self, account: str, budget: Budget) -> Account:
+        """Set the budget of a data set, once."""
+        with self._writing() as events:
+            if any(e["account"] == account and e["kind"] == "budget" for e in events):
+                raise BudgetError(f"{account!r} already has a budget.", "grant more with `grant`.")
+            self._append(events, _budget_event("budget", account, budget))
+        return Account(self, account)
+
+    def account(self, name: str) -> Account:
+        """Return a data set's account."""
+        self.state(name)
+        return Account(self, name)
+
+    def grant(self, account: str, budget: Budget) -> None:
+        """Replace the budget of a data set by another, larger or smaller."""
+        with self._writing() as events:
+            _state(events, account)
+            self._append(events, _budget_event("grant", account, budget))
+
+    def declare_batch(self, account: str, batch: str) -> None:
+        """Declare that a batch holds people of whom no other batch holds any.
+
+        The declaration is the owner's: nothing can check it. It is kept in the ledger.
+        """
+        with self._writing() as events:
+            if batch not in _state(events, account).batches:
+                event = {"kind": "batch", "account": account, "batch": batch}
+                self._append(events, event)
+
+    def reserve(
+        self,
+        account: str,
+        charges: Sequence[Charge],
+        batch: str | None = None,
+        schema: str | None = None,
+    ) -> Receipt:
+        """Charge a whole plan, or nothing of it. On disk when this returns."""
+        with self._writing() as events:
+            state = _state(events, account)
+            if batch is not None and batch not in state.batches:
+                raise BudgetError(f"batch {batch!r} of {account!r} was never declared disjoint.")
+            _check(state, account, in_sequence(c.cost for c in charges), batch)
+            event = {
+                "kind": "charge",
+                "account": account,
+                "batch": batch,
+                "schema": schema,
+                "charges": [charge.to_dict() for charge in charges],
+            }
+            return self._append(events, event)
+
+    def cancel(self, receipt: Receipt, reason: str) -> None:
+        """Give a charge back. Only the wall may, and only when nothing was answered."""
+        with self._writing() as events:
+            event = {
+                "kind": "cancel",
+                "account": receipt.account,
+                "number_cancelled": receipt.number,
+                "reason": reason,
+            }
+            self._append(events, event)
+
+    def state(self, account: str) -> State:
+        """Budget and spending of a data set."""
+        return _state(self.events(), account)
+
+    def accounts(self) -> list[str]:
+        """Names of the data sets that have a budget."""
+        return [e["account"] for e in self.events() if e["kind"] == "budget"]
+
+    def history(self, account: str) -> list[Event]:
+        """All events of a data set, oldest first."""
+        return [event for event in self.events() if event["account"] == account]
+
+    def holds(self, receipt: Receipt) -> bool:
+        """Whether a receipt's event is in this ledger, unchanged."""
+        event = self.events()[receipt.number - 1 : receipt.number]
+        return bool(event) and event[0]["hash"] == receipt.hash
+
+    def events(self) -> list[Event]:
+        """Read and verify all events."""
+        try:
+            rows = self._db.execute("SELECT number, body, hash FROM event ORDER BY number").fetchall()
+            last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name='event'").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise LedgerTampered(f"the ledger cannot be read ({error}).", "restore a copy.") from None
+        previous = GENESIS
+        events: list[Event] = []
+        for place, (number, body, digest) in enumerate(rows, start=1):
+            if number != place or digest != _digest(previous, body):
+                raise _tampered(place)
+            events.append({**json.loads(body), "number": number, "hash": digest})
+            previous = digest
+        if (last[0] if last else 0) != len(rows):
+            raise _tampered(len(rows) + 1)
+        return events
+
+    @contextmanager
+    def _writing(self) -> Iterator[list[Event]]:
+        """Hold the only write lock, with all events read under it."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            raise BudgetError(
+                "the ledger is locked by another process.", "wait for it to finish and try again."
+            ) from None
+        try:
+            yield self.events()
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _append(self, events: list[Event], event: Event) -> Receipt:
+        body = json.dumps({**event, "time": datetime.now(UTC).isoformat(timespec="seconds")}, sort_keys=True)
+        digest = _digest(events[-1]["hash"] if events else GENESIS, body)
+        row = self._db.execute("INSERT INTO event (body, hash) VALUES (?, ?)", (body, digest))
+        return Receipt(event["account"], int(row.lastrowid or 0), digest)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The account of one data set, or of one disjoint batch of it, in a ledger."""
+
+    ledger: Ledger
+    name: str
+    batch_name: str | None = None
+
+    def batch(self, name: str) -> Account:
+        """Account of a batch declared disjoint from all others: it costs in parallel to them."""
+        self.ledger.declare_batch(self.name, name)
+        return Account(self.ledger, self.name, name)
+
+    def reserve(self, charges: Sequence[Charge], schema: str | None = None) -> Receipt:
+        """Charge a whole plan, or nothing of it."""
+        return self.ledger.reserve(self.name, charges, self.batch_name, schema)
+
+    @property
+    def budget(self) -> Budget:
+        """Budget of the data set."""
+        return self.ledger.state(self.name).budget
+
+    def spent(self) -> Cost:
+        """What has been spent on the people of this account."""
+        return self.ledger.state(self.name).spent(self.batch_name)
+
+
+def _budget_event(kind: str, account: str, budget: Budget) -> Event:
+    numbers = {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
+    return {"kind": kind, "account": account, **numbers}
+
+
+def _state(events: Sequence[Event], account: str) -> State:
+    state: State | None = None
+    cancelled = {e["number_cancelled"] for e in events if "number_cancelled" in e}
+    for event in events:
+        if event["account"] != account or event["number"] in cancelled:
+            continue
+        if event["kind"] in ("budget", "grant"):
+            budget = Budget(Fraction(event["epsilon"]), Fraction(event["delta"]))
+            state = State(budget, state.everyone, state.batches) if state else State(budget)
+        elif state is not None and event["kind"] == "batch":
+            state.batches[event["batch"]] = NOTHING
+        elif state is not None and event["kind"] == "charge":
+            _add(state, event)
+    if state is None:
+        raise UnknownAccount(
+            f"no budget has been set for {account!r}.",
+            "its owner sets one with `privet budget create` or Ledger.create.",
+        )
+    return state
+
+
+def _add(state: State, event: Event) -> None:
+    cost = in_sequence(Charge.from_dict(charge).cost for charge in event["charges"])
+    if event["batch"] is None:
+        state.everyone = in_sequence([state.everyone, cost])
+    else:
+        state.batches[event["batch"]] = in_sequence([state.batches[event["batch"]], cost])
+
+
+def _check(state: State, account: str, cost: Cost, batch: str | None) -> None:
+    """Refuse a cost that does not fit on top of what the same people have cost already."""
+    budget, spent = state.budget, state.spent(batch)
+    if budget.allows(in_sequence([spent, cost])):
+        return
+    if budget.delta == 0 and cost.epsilon is None:
+        raise BudgetError(
+            f"{account!r} has a budget in pure ε, and this needs a δ.",
+            "set delta=0, or ask the owner for a budget with a δ.",
+        )
+    if budget.delta == 0:
+        assert cost.epsilon is not None and spent.epsilon is not None
+        raise BudgetExceeded(account, "epsilon", cost.epsilon, budget.epsilon - spent.epsilon, budget.epsilon)
+    left = max(budget.rho - spent.rho, Fraction(0))
+    raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho)
+
+
+def _digest(previous: str, body: str) -> str:
+    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+def _tampered(place: int) -> LedgerTampered:
+    return LedgerTampered(
+        f"the ledger was edited or cut at event {place}.",
+        "restore it from a copy; until then nothing can be charged.",
+    )

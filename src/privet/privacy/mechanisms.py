@@ -1,0 +1,104 @@
+"""Mechanisms: exact answers in, noisy answers out. Each is proved in ``docs/proofs/mechanisms.md``."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import opendp.prelude as opendp
+
+from privet.privacy.bits import Bits, uniform_below
+from privet.privacy.samplers import discrete_gaussian, discrete_laplace, geometric
+
+opendp.enable_features("contrib")
+
+
+def laplace_counts(exact: np.ndarray, scale: Fraction, bits: Bits) -> np.ndarray:
+    """Counts plus discrete Laplace noise of a scale.
+
+    Privacy
+    -------
+    (L1 sensitivity / scale)-DP. Proof: *Discrete Laplace*.
+    """
+    if exact.size == 1 and bits.private:
+        return _opendp_laplace(exact, scale)
+    return exact + discrete_laplace(scale, exact.size, bits).reshape(exact.shape)
+
+
+def gaussian_counts(exact: np.ndarray, sigma_squared: Fraction, bits: Bits) -> np.ndarray:
+    """Counts plus discrete Gaussian noise of a variance parameter.
+
+    Privacy
+    -------
+    (L2 sensitivity² / (2·sigma_squared))-zCDP. Proof: *Discrete Gaussian*.
+    """
+    return exact + discrete_gaussian(sigma_squared, exact.size, bits).reshape(exact.shape)
+
+
+def selection_rate(epsilon: Fraction, sensitivity: Fraction, monotone: bool) -> Fraction:
+    """Exponent per unit of score that an ε-DP selection may use.
+
+    Where adding a record moves no two scores in opposite directions the usual factor 2 goes.
+    """
+    return epsilon / (sensitivity if monotone else 2 * sensitivity)
+
+
+def permute_and_flip(exact_scores: np.ndarray, rate: Fraction, bits: Bits) -> np.ndarray:
+    """Choose a column of every row, the higher its score the likelier.
+
+    Columns are tried in random order; one whose score is ``gap`` below the row's best is taken with
+    probability exp(−rate·gap). All coins are thrown at once: the first head in a random order is a
+    uniformly random head.
+
+    Privacy
+    -------
+    ε-DP for each row at ``selection_rate(ε, Δ, monotone)``. Proof: *Permute-and-flip*.
+    """
+    gaps = exact_scores.max(axis=1, keepdims=True) - exact_scores
+    heads = geometric(rate, gaps.size, bits).reshape(gaps.shape) >= gaps
+    wanted = uniform_below(heads.sum(axis=1), bits) + 1
+    return np.asarray((np.cumsum(heads, axis=1) < wanted[:, None]).sum(axis=1))
+
+
+def exponential(exact_scores: np.ndarray, rate: Fraction, bits: Bits) -> np.ndarray:
+    """Choose a column of every row with probability proportional to exp(rate·score).
+
+    Drawn by rejection: a uniform column, kept with probability exp(−rate·gap).
+
+    Privacy
+    -------
+    ε-DP and ε-bounded-range for each row at ``selection_rate(ε, Δ, monotone)``. Proof: *Exponential*.
+    """
+    gaps = exact_scores.max(axis=1, keepdims=True) - exact_scores
+    chosen = np.empty(len(gaps), np.int64)
+    open_ = np.arange(len(gaps))
+    while open_.size:
+        column = uniform_below(np.full(open_.size, gaps.shape[1]), bits)
+        kept = geometric(rate, open_.size, bits) >= gaps[open_, column]
+        chosen[open_[kept]] = column[kept]
+        open_ = open_[~kept]
+    return chosen
+
+
+def on_grid(
+    exact_scores: np.ndarray, sensitivity: Fraction, fraction_bits: int, error: Fraction = Fraction(0)
+) -> tuple[np.ndarray, Fraction]:
+    """Scores in whole units of 2**−fraction_bits, and their sensitivity in those units.
+
+    Rounding down moves each of two neighbouring scores by less than a unit, and an ``error`` in
+    computing them by no more than itself; both are added to the sensitivity. Rounding keeps
+    monotonicity only if the scores were computed without error.
+    """
+    units = np.floor(np.ldexp(exact_scores, fraction_bits)).astype(np.int64)
+    scaled = (sensitivity + 2 * error) * (1 << fraction_bits)
+    return units, Fraction(math.ceil(scaled) + 1)
+
+
+def _opendp_laplace(exact: np.ndarray, scale: Fraction) -> np.ndarray:
+    rounded = float(scale)
+    # OpenDP takes a float: round it up, so that the noise is never too small.
+    rounded = rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
+    space = opendp.atom_domain(T=int), opendp.absolute_distance(T=int)
+    noisy = opendp.m.make_laplace(*space, scale=rounded)(int(exact.reshape(-1)[0]))
+    return np.full(exact.shape, noisy, np.int64)

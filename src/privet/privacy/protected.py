@@ -1,0 +1,339 @@
+"""The wall: rows on one side, questions on the other.
+
+A learner holds a `Protected` and nothing else. Every question is charged before a row is read, asks a
+whole level or a whole forest at once, and returns only what a mechanism let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from privet.data import Codes, encode, open_table
+from privet.engines import Batch, Engine, MemoryEngine
+from privet.errors import DataError, QuestionError
+from privet.kernels.count import count_assigned, count_cells, count_leaves
+from privet.privacy.bits import Bits, SecureBits, uniform_below
+from privet.privacy.budget import Cost, Number, positive
+from privet.privacy.ledger import Account, Charge, Receipt
+from privet.privacy.mechanisms import (
+    gaussian_counts,
+    laplace_counts,
+    permute_and_flip,
+    selection_rate,
+)
+from privet.privacy.sparse import sparse_laplace, sparse_threshold
+from privet.schema import Schema
+from privet.structure import CompleteTrees, LevelTrees, MultiwayTrees
+
+NEIGHBOURS = "add or remove one row"
+MAX_CELLS = 1 << 28
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Counts with noise, and the noise's law: ``laplace`` (scale) or ``gaussian`` (variance)."""
+
+    values: np.ndarray
+    law: str
+    parameter: Fraction
+
+
+@dataclass(frozen=True)
+class NoisyCells:
+    """Cells of one tree whose noisy count reached a public threshold; a cell is leaf × labels + label."""
+
+    cells: np.ndarray
+    values: np.ndarray
+    threshold: int
+    scale: Fraction
+
+
+class Protected:
+    """Rows behind the wall.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the rows lie.
+    schema : Schema
+    account : Account
+        Whose budget pays.
+    bits : SecureBits or StudyBits
+    """
+
+    __slots__ = ("_account", "_asked", "_bits", "_engine", "_planned", "_receipt", "schema")
+
+    def __init__(self, engine: Engine, schema: Schema, account: Account, bits: Bits | None = None) -> None:
+        self.schema = schema
+        self._engine = engine
+        self._account = account
+        self._bits: Bits = bits or SecureBits()
+        self._asked: list[Charge] = []
+        self._planned: list[Charge] = []
+        self._receipt: Receipt | None = None
+
+    def __repr__(self) -> str:
+        return f"Protected({self._account.name!r}, {len(self.schema.features)} features)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise QuestionError("protected rows cannot be copied or pickled.", "pass the object itself.")
+
+    @property
+    def account(self) -> Account:
+        """The account that pays."""
+        return self._account
+
+    @property
+    def asked(self) -> tuple[Charge, ...]:
+        """What has been asked through this object, in order."""
+        return tuple(self._asked)
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Where the last charge stands in the ledger."""
+        return self._receipt
+
+    @property
+    def private(self) -> bool:
+        """False where the noise can be repeated, as in studies and tests."""
+        return self._bits.private
+
+    def reserve(self, plan: Sequence[Charge]) -> None:
+        """Charge a whole plan before its first question, or refuse it whole.
+
+        The questions that follow must be those of the plan, in its order and at no higher cost.
+        What is planned and not asked stays spent.
+        """
+        self._receipt = self._account.reserve(plan, self.schema.fingerprint)
+        self._planned = list(plan)
+
+    def batch(self, source: Any, name: str, labels: Any = None) -> Protected:
+        """A later, disjoint set of people, whose questions cost in parallel to those of others.
+
+        Privacy
+        -------
+        Holds if nobody of this batch is in another one; the ledger keeps that declaration. Proof:
+        *Parallel composition*.
+        """
+        return protect(source, self.schema, self._account.batch(name), labels, self._bits)
+
+    def split(self, n: int) -> Parts:
+        """Disjoint random parts: every row draws its own, whatever the other rows do.
+
+        Privacy
+        -------
+        What is asked of the parts costs the maximum. Proof: *Parallel composition*.
+        """
+        return Parts(self, n)
+
+    def noisy_count(self, *, epsilon: Number | None = None, rho: Number | None = None) -> NoisyCounts:
+        """Number of rows.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP; sensitivity 1. Proof: *Discrete Laplace*, *Discrete Gaussian*.
+        """
+        exact_rows = self._ask(
+            Charge("number of rows", _cost(epsilon, rho)), lambda batch: np.array([len(batch.labels)])
+        )
+        return self._with_noise(exact_rows, 1, epsilon, rho)
+
+    def noisy_histogram(
+        self,
+        structure: CompleteTrees | MultiwayTrees,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+    ) -> NoisyCounts:
+        """Rows by leaf and label of every tree, empty leaves included.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP over all trees together; a row is in one cell a tree, so the L1 sensitivity
+        and the squared L2 sensitivity are the number of trees. Proof: *Discrete Laplace*, *Discrete
+        Gaussian*.
+        """
+        n_labels = len(self.schema.label.values)
+        self._fits(structure)
+        question = f"rows by leaf and label of {structure.n_trees} trees"
+        exact_counts = self._ask(
+            Charge(question, _cost(epsilon, rho)),
+            lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
+        )
+        return self._with_noise(exact_counts, structure.n_trees, epsilon, rho)
+
+    def noisy_cells(
+        self, structure: LevelTrees, *, epsilon: Number, false_cells: int = 1000
+    ) -> list[NoisyCells]:
+        """Rows by leaf and label of trees too large to write down, where they reach a threshold.
+
+        ``false_cells`` is about how many empty cells a tree will show.
+
+        Privacy
+        -------
+        ε-DP over all trees together, the set of stored cells included. Proof: *Sparse histogram*.
+        """
+        n_labels, n_trees = len(self.schema.label.values), structure.n_trees
+        question = f"frequent cells of {n_trees} level-wise trees"
+        exact_cells = self._ask(
+            Charge(question, Cost.pure(epsilon)),
+            lambda batch: count_cells(structure, batch.features, batch.labels, n_labels),
+        )
+        scale = n_trees / positive(epsilon)
+        released = []
+        trees = zip(structure.n_leaves, exact_cells.cells, exact_cells.counts, strict=True)
+        for n_leaves, cells, counts in trees:
+            threshold = sparse_threshold(n_leaves * n_labels, scale, false_cells)
+            kept = sparse_laplace(cells, counts, n_leaves * n_labels, scale, threshold, self._bits)
+            released.append(NoisyCells(*kept, threshold, scale))
+        return released
+
+    def choose_label(self, structure: CompleteTrees | MultiwayTrees, *, epsilon: Number) -> np.ndarray:
+        """Most frequent label of every leaf of every tree, as label codes; empty leaves say any label.
+
+        Privacy
+        -------
+        ε-DP: each tree is asked with ε/trees. Counts have sensitivity 1 and are monotone. Proof:
+        *Permute-and-flip*.
+        """
+        n_labels = len(self.schema.label.values)
+        self._fits(structure)
+        question = f"most frequent label of every leaf of {structure.n_trees} trees"
+        exact_counts = self._ask(
+            Charge(question, Cost.pure(epsilon)),
+            lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
+        )
+        return self._choose(exact_counts, positive(epsilon) / structure.n_trees)
+
+    def _ask(self, charge: Charge, kernel: Callable[[Batch], Any]) -> Any:
+        """Charge, then read. The only place where rows are reached."""
+        if not self._planned:
+            self.reserve([charge])
+        planned = self._planned.pop(0)
+        if planned.question != charge.question or _exceeds(charge.cost, planned.cost):
+            raise QuestionError(
+                f"the plan has {planned.question!r} at {planned.cost} next, "
+                f"not {charge.question!r} at {charge.cost}.",
+                "ask what was planned, in its order.",
+            )
+        try:
+            exact_answer = self._engine.sum(kernel)
+        except DataError:
+            if not self._asked and self._receipt is not None:
+                self._account.ledger.cancel(self._receipt, "the table does not fit its schema")
+                self._planned, self._receipt = [], None
+            raise
+        self._asked.append(charge)
+        return exact_answer
+
+    def _with_noise(
+        self, exact_counts: np.ndarray, sensitivity: int, epsilon: Number | None, rho: Number | None
+    ) -> NoisyCounts:
+        if epsilon is not None:
+            scale = sensitivity / positive(epsilon)
+            return NoisyCounts(laplace_counts(exact_counts, scale, self._bits), "laplace", scale)
+        assert rho is not None
+        variance = sensitivity / (2 * positive(rho, "rho"))
+        return NoisyCounts(gaussian_counts(exact_counts, variance, self._bits), "gaussian", variance)
+
+    def _choose(self, exact_counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
+        rate = selection_rate(epsilon, Fraction(1), monotone=True)
+        flat = exact_counts.reshape(-1, exact_counts.shape[-1])
+        return permute_and_flip(flat, rate, self._bits).reshape(exact_counts.shape[:-1])
+
+    def _fits(self, structure: CompleteTrees | MultiwayTrees) -> None:
+        trees = structure.n_trees if isinstance(structure, CompleteTrees) else 1
+        if trees * structure.n_leaves * len(self.schema.label.values) > MAX_CELLS:
+            raise QuestionError(
+                "these trees have too many leaves to give every one its noise.",
+                "take fewer or shallower trees, or ask for the frequent cells of level-wise trees.",
+            )
+
+
+class Parts:
+    """Random disjoint parts of protected rows, drawn anew for every question."""
+
+    def __init__(self, protected: Protected, n: int) -> None:
+        if n < 1:
+            raise QuestionError("rows cannot be split into fewer than 1 part.")
+        self._protected = protected
+        self._n = n
+
+    def choose_label(self, structure: CompleteTrees, *, epsilon: Number) -> np.ndarray:
+        """Most frequent label of every leaf, tree ``t`` being asked of part ``t`` alone.
+
+        Privacy
+        -------
+        ε-DP: a row is in one part and in one leaf of its tree. Proof: *Parallel composition*,
+        *Permute-and-flip*.
+        """
+        if structure.n_trees != self._n:
+            raise QuestionError(f"{self._n} parts need {self._n} trees, not {structure.n_trees}.")
+        protected = self._protected
+        n_labels = len(protected.schema.label.values)
+        protected._fits(structure)
+
+        def kernel(batch: Batch) -> np.ndarray:
+            part = uniform_below(np.full(len(batch.labels), self._n), protected._bits)
+            return count_assigned(structure, batch.features, batch.labels, n_labels, part)
+
+        exact_counts = protected._ask(self.charge(structure, epsilon), kernel)
+        return protected._choose(exact_counts, positive(epsilon))
+
+    def charge(self, structure: CompleteTrees, epsilon: Number) -> Charge:
+        """What `choose_label` will cost."""
+        question = f"most frequent label of every leaf of {structure.n_trees} trees"
+        return Charge(question, Cost.pure(epsilon), f"parallel over {self._n} random parts")
+
+
+def protect(
+    source: Any,
+    schema: Schema,
+    account: Account,
+    labels: Any = None,
+    bits: Bits | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Protected:
+    """Put a table behind the wall. Column names are checked now, rows are read when paid for.
+
+    Parameters
+    ----------
+    source : a frame, an Arrow table, a numpy array, or the path of a CSV or Parquet file
+    schema : Schema
+    account : Account
+    labels : array-like, optional
+        The label of each row, where it does not stand in the table.
+    bits : SecureBits or StudyBits, optional
+    progress : callable, optional
+        Told which share of the rows has been read.
+    """
+    table = open_table(source, schema)
+    table.require(schema.feature_names if labels is not None else [*schema.feature_names, schema.label.name])
+
+    def load() -> Codes:
+        codes = encode(table, schema, labels)
+        if schema.max_rows is not None and codes.n_rows > schema.max_rows:
+            raise DataError(
+                "the table has more rows than the schema's max_rows allows.",
+                "raise max_rows: it must bound the rows, publicly.",
+            )
+        return codes
+
+    return Protected(MemoryEngine(load, progress), schema, account, bits)
+
+
+def _cost(epsilon: Number | None, rho: Number | None) -> Cost:
+    if (epsilon is None) == (rho is None):
+        raise QuestionError("give either epsilon or rho.")
+    return Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
+
+
+def _exceeds(asked: Cost, planned: Cost) -> bool:
+    if asked.epsilon is None or planned.epsilon is None:
+        return asked.epsilon is not planned.epsilon or asked.rho > planned.rho
+    return asked.epsilon > planned.epsilon or asked.rho > planned.rho

@@ -1,0 +1,207 @@
+"""Noise: geometric, discrete Laplace, discrete Gaussian, Poisson; all exact, all from secure bits.
+
+A geometric variable here has P(G ≥ k) = exp(−γ·k), γ rational. Everything else in pure ε is made of
+it: discrete Laplace noise is the difference of two, and a coin with probability exp(−γ·k) shows
+heads when G ≥ k.
+
+Proof note: ``docs/proofs/sampling.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain, count, islice
+from math import factorial
+
+import numpy as np
+
+from privet.errors import QuestionError
+from privet.privacy.bits import WORD, Bits
+from privet.privacy.inversion import Bracket, InverseTable, certain_floor, exp_bracket
+
+PRECISION = 160
+"""Bits to which tables are computed before their first 32 are kept."""
+
+WIDEST = 256
+"""Largest 1/γ of a geometric variable that is drawn from a single table."""
+
+DIGIT = 10
+"""Bits of a digit of a wider one."""
+
+MAX_SIGMA_SQUARED = Fraction(1 << 28)
+"""Widest discrete Gaussian: its table has about seven entries a standard deviation."""
+
+
+def geometric(gamma: Fraction, size: int, bits: Bits) -> np.ndarray:
+    """Draws with P(G ≥ k) = exp(−gamma·k), int64.
+
+    The binary digits of a geometric variable are independent. A wide one is drawn in digits of ten
+    bits, the last of which is again geometric and may be of any size.
+    """
+    if gamma <= 0:
+        raise ValueError("gamma must be positive")
+    out = np.zeros(size, np.int64)
+    shift = 0
+    while gamma * (1 << shift) < Fraction(1, WIDEST):
+        out += _digit_table(gamma * (1 << shift)).draw(size, bits) << shift
+        shift += DIGIT
+    out += _geometric_table(gamma * (1 << shift)).draw(size, bits) << shift
+    return out
+
+
+def discrete_laplace(scale: Fraction, size: int, bits: Bits) -> np.ndarray:
+    """Integer noise with P(x) ∝ exp(−|x|/scale), int64."""
+    return geometric(1 / scale, size, bits) - geometric(1 / scale, size, bits)
+
+
+def discrete_gaussian(sigma_squared: Fraction, size: int, bits: Bits) -> np.ndarray:
+    """Integer noise with P(x) ∝ exp(−x²/(2·sigma_squared)), int64."""
+    if sigma_squared > MAX_SIGMA_SQUARED:
+        raise QuestionError(
+            f"a discrete Gaussian with a variance above {MAX_SIGMA_SQUARED} is not offered.",
+            "ask on a coarser grid, or with more budget.",
+        )
+    magnitude = _gaussian_table(sigma_squared).draw(size, bits)
+    sign = (bits.words(size) & 1).astype(np.int64)
+    return magnitude * (1 - 2 * sign)
+
+
+def poisson(mean: int, bits: Bits) -> int:
+    """One draw from the Poisson law with a whole mean: a sum of draws with mean one."""
+    return int(_poisson_table().draw(mean, bits).sum())
+
+
+def bernoulli(probability: Bracket, size: int, bits: Bits) -> np.ndarray:
+    """Coins that show heads with a bracketed probability, given as ``probability(0, bits)``."""
+
+    def bracket(k: int, width: int) -> tuple[int, int]:
+        return probability(0, width) if k == 0 else (1 << width, 1 << width)
+
+    return (
+        InverseTable(bracket, table_words(lambda width: map(bracket, (0, 1), (width, width)))).draw(
+            size, bits
+        )
+        == 0
+    )
+
+
+@lru_cache(maxsize=256)
+def _geometric_table(gamma: Fraction) -> InverseTable:
+    def bracket(k: int, width: int) -> tuple[int, int]:
+        low, high = exp_bracket(gamma * (k + 1), width)
+        return (1 << width) - high, (1 << width) - low
+
+    def brackets(width: int) -> Iterator[tuple[int, int]]:
+        return (((1 << width) - high, (1 << width) - low) for low, high in _powers(gamma, width))
+
+    return InverseTable(bracket, table_words(brackets))
+
+
+@lru_cache(maxsize=256)
+def _digit_table(gamma: Fraction) -> InverseTable:
+    """Law of the lowest digit: a geometric variable known to be below 2**DIGIT."""
+    last = (1 << DIGIT) - 1
+
+    def share(survival: tuple[int, int], outside: tuple[int, int], width: int) -> tuple[int, int]:
+        one = 1 << width
+        low = ((one - survival[1]) << width) // (one - outside[0])
+        high = -(-((one - survival[0]) << width) // (one - outside[1]))
+        return low, min(high, one)
+
+    def bracket(k: int, width: int) -> tuple[int, int]:
+        if k >= last:
+            return 1 << width, 1 << width
+        # 1 − exp(−γ·2**DIGIT) may be small: work with as many more bits as it has leading zeros.
+        fine = width + 32 + (gamma.denominator // gamma.numerator).bit_length()
+        ends = exp_bracket(gamma * (k + 1), fine), exp_bracket(gamma * (last + 1), fine)
+        low, high = share(*ends, fine)
+        return low >> (fine - width), -(-high >> (fine - width))
+
+    def brackets(width: int) -> Iterator[tuple[int, int]]:
+        outside = exp_bracket(gamma * (last + 1), width)
+        inside = (share(power, outside, width) for power in islice(_powers(gamma, width), last))
+        return chain(inside, [(1 << width, 1 << width)])
+
+    return InverseTable(bracket, table_words(brackets))
+
+
+@lru_cache(maxsize=64)
+def _gaussian_table(sigma_squared: Fraction) -> InverseTable:
+    """Law of the magnitude: P(0) = 1/Z, P(k) = 2·exp(−k²/2σ²)/Z."""
+    computed: dict[int, list[tuple[int, int]]] = {}
+
+    def brackets(width: int) -> list[tuple[int, int]]:
+        if width not in computed:
+            computed[width] = _gaussian_brackets(sigma_squared, width)
+        return computed[width]
+
+    def bracket(k: int, width: int) -> tuple[int, int]:
+        fine = PRECISION
+        while fine < 2 * width:
+            fine *= 2
+        table = brackets(fine)
+        low, high = table[k] if k < len(table) else (table[-1][0], 1 << fine)
+        return low >> (fine - width), -(-high >> (fine - width))
+
+    return InverseTable(bracket, table_words(brackets))
+
+
+@lru_cache(maxsize=1)
+def _poisson_table() -> InverseTable:
+    def bracket(k: int, width: int) -> tuple[int, int]:
+        terms = sum((Fraction(1, factorial(i)) for i in range(k + 1)), Fraction(0))
+        low, high = exp_bracket(Fraction(1), width + 8)
+        return int(terms * low) >> 8, (int(terms * high) + 1 >> 8) + 1
+
+    return InverseTable(bracket, table_words(lambda width: (bracket(k, width) for k in count())))
+
+
+def table_words(brackets: Callable[[int], Iterable[tuple[int, int]]]) -> np.ndarray:
+    """First 32 bits of F(0), F(1), … up to where they are all ones, each certain."""
+    width = PRECISION
+    while True:
+        words: list[int] = []
+        for low, high in brackets(width):
+            word = certain_floor(low, high, width)
+            if word is None:
+                break
+            words.append(word)
+            if word == (1 << WORD) - 1:
+                return np.array(words, np.uint32)
+        width *= 2
+
+
+def _powers(gamma: Fraction, width: int) -> Iterator[tuple[int, int]]:
+    """Brackets of exp(−γ), exp(−2γ), …; each product is rounded outward."""
+    factor = exp_bracket(gamma, width)
+    low, high = factor
+    while True:
+        yield low, high
+        low, high = _times((low, high), factor, width)
+
+
+def _times(a: tuple[int, int], b: tuple[int, int], width: int) -> tuple[int, int]:
+    return a[0] * b[0] >> width, -(-a[1] * b[1] >> width)
+
+
+def _gaussian_brackets(sigma_squared: Fraction, width: int) -> list[tuple[int, int]]:
+    """Brackets of P(|X| ≤ k), up to where the rest is below what ``width`` bits can show.
+
+    The weights w_k = exp(−k²/2σ²) follow from w_{k+1} = w_k·r_k with r_{k+1} = r_k·exp(−1/σ²). The rest
+    beyond k is below w_k·r_k/(1 − r_k), a geometric series.
+    """
+    one = 1 << width
+    ratio = exp_bracket(1 / (2 * sigma_squared), width)
+    shrink = exp_bracket(1 / sigma_squared, width)
+    weight = (one, one)
+    sums = [(one, one)]
+    while True:
+        weight, ratio = _times(weight, ratio, width), _times(ratio, shrink, width)
+        rest = weight[1] * ratio[1] // (one - ratio[1]) + 1 if ratio[1] < one else one
+        sums.append((sums[-1][0] + 2 * weight[0], sums[-1][1] + 2 * weight[1]))
+        if weight[1] + rest < one >> (width // 2 + WORD // 2):
+            break
+    total = sums[-1][0], sums[-1][1] + 2 * rest
+    return [((low << width) // total[1], -(-(high << width) // total[0])) for low, high in sums]

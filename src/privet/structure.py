@@ -1,0 +1,161 @@
+"""Shapes of trees as arrays: public, and the same for a learner, a kernel and a model.
+
+A split looks at a *view*: the codes of a feature as they are, or sent through a table (an order of
+categories, a coarser grid). View ``j`` is feature ``j`` itself for every feature; further views come
+after them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+MAX_DEPTH = 24
+"""Deepest complete tree: its leaves must be materialised, every one of them."""
+
+MAX_LEAVES = 1 << 62
+"""Most leaves of a tree that is never materialised: a leaf's number is a 64-bit integer."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """Columns that splits look at.
+
+    Attributes
+    ----------
+    source : int32 (views,)
+        Feature that a view reads.
+    start : int64 (views,)
+        Where its table begins in ``table``; −1 for the codes as they are.
+    table : uint16
+        Tables of all views, one after the other.
+    """
+
+    source: np.ndarray
+    start: np.ndarray
+    table: np.ndarray
+
+    @classmethod
+    def of(cls, n_features: int, tables: Sequence[tuple[int, np.ndarray]] = ()) -> Views:
+        """Views of every feature as it is, then of ``(feature, table)`` pairs."""
+        sizes = [len(table) for _, table in tables]
+        start = np.concatenate([np.full(n_features, -1), np.cumsum([0, *sizes])[: len(sizes)]])
+        source = np.concatenate([np.arange(n_features), [feature for feature, _ in tables]])
+        table = np.concatenate([np.zeros(0, np.uint16), *(table for _, table in tables)])
+        return cls(source.astype(np.int32), start.astype(np.int64), table.astype(np.uint16))
+
+
+@dataclass(frozen=True)
+class CompleteTrees:
+    """Complete binary trees of one depth, without child pointers.
+
+    Node 1 is the root, the children of node ``i`` are ``2i`` and ``2i + 1``; a row goes to the
+    second when its code is at least the threshold. Leaves are numbered from the left.
+
+    Attributes
+    ----------
+    views : Views
+    view, threshold : uint16 (trees, 2**depth)
+        Slot 0 is not used.
+    depth : int
+    """
+
+    views: Views
+    view: np.ndarray
+    threshold: np.ndarray
+    depth: int
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.view)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of each tree."""
+        return 1 << self.depth
+
+
+@dataclass(frozen=True)
+class MultiwayTrees:
+    """Trees with pointers: a split has two children, or one for every code of its view.
+
+    Attributes
+    ----------
+    views : Views
+    roots : int64 (trees,)
+    view : int32 (nodes,)
+        −1 in a leaf.
+    threshold : uint16 (nodes,)
+        0 where the split has a child for every code.
+    child : int64 (nodes,)
+        First child of a split; number of a leaf, counted over all trees.
+    """
+
+    views: Views
+    roots: np.ndarray
+    view: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.roots)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees together."""
+        return int((self.view < 0).sum())
+
+
+@dataclass(frozen=True)
+class LevelTrees:
+    """Trees whose nodes of one level share their split; too many leaves to write down.
+
+    A leaf's number has one digit a level, so any leaf can be named without a list of them. A path
+    of such a tree has the same law as a path of a tree that draws a split for every node.
+
+    Attributes
+    ----------
+    views : Views
+    view : int32 (trees, levels)
+    threshold : uint16 (trees, levels)
+        0 where the level has a child for every code.
+    radix : int64 (trees, levels)
+        Number of children.
+    """
+
+    views: Views
+    view: np.ndarray
+    threshold: np.ndarray
+    radix: np.ndarray
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.view)
+
+    @property
+    def n_leaves(self) -> list[int]:
+        """Number of leaves of each tree."""
+        return [int(np.prod(row.astype(object))) for row in self.radix]
+
+
+Structure = CompleteTrees | MultiwayTrees | LevelTrees
+
+
+def fingerprint(structure: Structure) -> str:
+    """Digest of a structure, under which parties and cards name it."""
+    digest = hashlib.sha256(type(structure).__name__.encode())
+    for part in (structure.views, structure):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if not isinstance(value, Views):
+                array = np.ascontiguousarray(value)
+                digest.update(f"{field.name}{array.dtype}{array.shape}".encode())
+                digest.update(array.tobytes())
+    return digest.hexdigest()[:32]
