@@ -30,14 +30,15 @@ def exp_bracket(x: Fraction, bits: int) -> tuple[int, int]:
     """Integers with low ≤ exp(−x)·2**bits ≤ high, at most a few apart; x ≥ 0.
 
     `decimal` rounds its exponential correctly, so the neighbours of its result enclose the truth.
+    Only methods of the two contexts are used: an operator would round to the ambient precision.
     """
     digits = bits * 3 // 10 + 25
     down, up = Context(digits, ROUND_FLOOR), Context(digits, ROUND_CEILING)
     numerator, denominator = Decimal(x.numerator), Decimal(x.denominator)
     least = up.divide(numerator, denominator)
     most = down.divide(numerator, denominator)
-    low = down.next_minus(down.exp(-least))
-    high = up.next_plus(up.exp(-most))
+    low = down.next_minus(down.exp(least.copy_negate()))
+    high = up.next_plus(up.exp(most.copy_negate()))
     return max(_scaled(low, bits, ROUND_FLOOR), 0), min(_scaled(high, bits, ROUND_CEILING), 1 << bits)
 
 

@@ -1,0 +1,61 @@
+"""Shared fixtures, and the rule that a skipped test is a failure in continuous integration."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privet import Budget, Categorical, Continuous, Label, Ledger, Schema
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of the real data sets."""
+    if "PRIVET_DATA" not in os.environ:
+        pytest.skip("PRIVET_DATA does not name a folder of data sets")
+    return Path(os.environ["PRIVET_DATA"])
+
+
+@pytest.fixture(scope="session")
+def real_schemas(data_dir: Path) -> dict[str, Schema]:
+    entries = json.loads((data_dir / "schema.json").read_text())["datasets"]
+    return {name: Schema.from_dict(entry) for name, entry in entries.items()}
+
+
+@pytest.fixture
+def schema() -> Schema:
+    """One feature of each kind, two labels."""
+    features = [
+        Continuous("height", 0.0, 2.5),
+        Continuous("age", 0, 120, integer=True),
+        Categorical("town", ["north", "south", "west"]),
+    ]
+    return Schema(features, Label("ill", ["no", "yes"]))
+
+
+@pytest.fixture
+def account():
+    return Ledger().create("people", Budget(10))
+
+
+@pytest.fixture
+def people() -> dict[str, np.ndarray]:
+    """Some rows that fit the schema."""
+    rng = np.random.default_rng(5)
+    return {
+        "height": rng.uniform(0, 2.5, 500),
+        "age": rng.integers(0, 121, 500),
+        "town": rng.choice(["north", "south", "west"], 500),
+        "ill": rng.choice(["no", "yes"], 500),
+    }
+
+
+def pytest_sessionfinish(session, exitstatus):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and os.environ.get("CI") and reporter.stats.get("skipped"):
+        reporter.write_line("a skipped test is a failure in continuous integration", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
