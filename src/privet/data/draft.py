@@ -15,14 +15,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from privet.data.codes import array_to_arrow, code_dtype, encode_categorical
-from privet.data.table import Column, column_to_arrow, open_table
+from privet.data.table import Column, column_to_arrow, open_table, wrong_type
 from privet.errors import DataError, SchemaError
-from privet.schema import Categorical, Continuous, Feature, Label, Schema
+from privet.schema import Categorical, Continuous, Feature, Label, Schema, canonical
 
 MAX_DRAFT_CATEGORIES = 1000
 
 
-def draft_schema(source: Any, label: str | None = None) -> Schema:
+def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()) -> Schema:
     """Draft a schema from a *public* sample; everything in the draft is read from its rows.
 
     Parameters
@@ -30,6 +30,8 @@ def draft_schema(source: Any, label: str | None = None) -> Schema:
     source : a frame, an Arrow table, or the path of a CSV or Parquet file
     label : str, optional
         Name of the label's column; the last column if not given.
+    omit : sequence of str
+        Columns to leave out: keys, free text, empty ones.
 
     Returns
     -------
@@ -39,11 +41,15 @@ def draft_schema(source: Any, label: str | None = None) -> Schema:
     """
     columns = _all_columns(source)
     names = list(columns)
+    for name in [*omit, *([] if label is None else [label])]:
+        if name not in columns:
+            raise DataError(f"column {name!r} is missing.", f"columns are {', '.join(names)}.", column=name)
+    names = [name for name in names if name not in omit]
+    if label in omit or not names:
+        raise SchemaError("no label is left to draft.", "omit fewer columns.")
     label = names[-1] if label is None else label
-    if label not in columns:
-        raise DataError(f"column {label!r} is missing.", f"columns are {', '.join(names)}.", column=label)
     features = [_draft_feature(name, columns[name]) for name in names if name != label]
-    return Schema(features, Label(label, _distinct(label, columns[label])))
+    return Schema(features, Label(label, _draft_labels(source, label, columns[label])))
 
 
 def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
@@ -77,7 +83,7 @@ def _outside(column: Column, feature: Feature) -> dict[str, int]:
         missing = len(feature.categories)
         counts = {"missing": (codes == missing).sum(), "unknown": (codes == missing + 1).sum()}
     else:
-        values, unreadable = _as_numbers(column)
+        values, unreadable = _as_numbers(column, feature.name)
         absent = np.isnan(values).sum() - unreadable
         counts = {
             "missing": absent,
@@ -88,10 +94,13 @@ def _outside(column: Column, feature: Feature) -> dict[str, int]:
     return {kind: int(count) for kind, count in counts.items() if count}
 
 
-def _as_numbers(column: Column) -> tuple[np.ndarray, int]:
+def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, int]:
     """A column as floats with NaN where there is none, and how many fields were no numbers."""
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-        return pa_compute.cast(column, pa.float64(), safe=False).to_numpy(), 0
+        try:
+            return pa_compute.cast(column, pa.float64(), safe=False).to_numpy(), 0
+        except pa.ArrowException:
+            raise wrong_type(name, "numbers") from None
     texts = column.to_pylist()
     values = np.array([_float(text) for text in texts], np.float64)
     return values, sum(t is not None and math.isnan(v) for t, v in zip(texts, values, strict=True))
@@ -130,19 +139,40 @@ def _read_whole(path: Path) -> pa.Table:
     try:
         if path.suffix == ".parquet":
             return pa_parquet.read_table(path)
-        options = pa_csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
-        with pa.input_stream(path, compression="detect") as stream:
-            return pa_csv.read_csv(stream, convert_options=options)
+        table = _read_csv(path)
+        # Dates and truth values are categories, and a fit will read them as they are written.
+        texts = [field.name for field in table.schema if not _is_number(field.type)]
+        return _read_csv(path, texts) if texts else table
     except FileNotFoundError:
         raise DataError(f"there is no file {str(path)!r}.", "check the path.") from None
-    except (pa.ArrowInvalid, OSError):
-        hint = "check that it is whole and in UTF-8."
+    except (pa.ArrowException, OSError, EOFError):
+        hint = "check that it is a whole file in UTF-8, with as many fields in every line as in the first."
         raise DataError(f"{path.name!r} could not be read as CSV or Parquet.", hint) from None
 
 
+def _read_csv(path: Path, texts: Sequence[str] = ()) -> pa.Table:
+    types = dict.fromkeys(texts, pa.string())
+    options = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
+    with pa.input_stream(path, compression="detect") as stream:
+        return pa_csv.read_csv(stream, convert_options=options)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _draft_labels(source: Any, label: str, column: Column) -> list[Any]:
+    """Label values; those of a CSV as they are written where a number would not be found again."""
+    values = _distinct(label, column)
+    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or not _is_number(column.type):
+        return values
+    written = _distinct(label, _read_csv(Path(source), [label]).column(label))
+    return values if {canonical(value) for value in values} == set(written) else written
+
+
 def _draft_feature(name: str, column: Column, rounded: bool = True) -> Feature:
-    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        values, _ = _as_numbers(column)
+    if _is_number(column.type):
+        values, _ = _as_numbers(column, name)
         values = values[np.isfinite(values)]
         if len(values) == 0:
             raise SchemaError(f"column {name!r} has no values to draft from.", "leave it out.")

@@ -36,6 +36,9 @@ class Released(Protocol):
     def shares(self, source: Any) -> np.ndarray:
         """Weight of each label for each row."""
 
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file."""
+
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers. A subclass has ``epsilon``, ``schema``, ``account``, ``verbose``."""

@@ -48,8 +48,9 @@ class PrivacyCard:
         """Return the card as plain data."""
         return asdict(self)
 
-    def __str__(self) -> str:
-        rows = [
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values, in the order a reader wants them."""
+        return [
             ("promise", self.promise),
             ("neighbours", self.neighbours),
             *(("caveat", caveat) for caveat in self.caveats),
@@ -60,7 +61,9 @@ class PrivacyCard:
             ("receipt", self.receipt[:32]),
             ("made by", f"privet {self.version}"),
         ]
-        return "\n".join(f"{name:<11}{value}" for name, value in rows)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<11}{value}" for name, value in self.rows())
 
     @property
     def promise(self) -> str:

@@ -1,0 +1,116 @@
+"""All commands, and what becomes of an error."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli import budget, demo, fit, model, schema
+from privet.cli.output import out, show_error
+from privet.errors import (
+    BudgetError,
+    DataError,
+    LedgerTampered,
+    ModelFileError,
+    PrivetError,
+    QuestionError,
+    SchemaError,
+)
+from privet.version import __version__
+
+HELP = """
+PRIVET: decision trees and forests that give no one away.
+
+The [b]owner[/b] of a table writes a schema and sets a budget; an [b]analyst[/b] fits models until the
+budget is spent. Start with [b]privet demo[/b].
+"""
+
+EXIT_CODES = """
+[b]Exit codes[/b]
+
+0 fine · 1 any other error · 2 wrong usage · 3 data or schema do not fit · 4 budget refused ·
+5 a model or ledger file cannot be trusted · 130 interrupted
+"""
+
+CODES: tuple[tuple[type[PrivetError], int], ...] = (
+    (QuestionError, 2),
+    (SchemaError, 3),
+    (DataError, 3),
+    (LedgerTampered, 5),
+    (BudgetError, 4),
+    (ModelFileError, 5),
+)
+"""First match counts: a `LedgerTampered` is a `BudgetError` too."""
+
+UsageError: Any = typer.BadParameter.__base__
+"""What the parser raises; releases of typer differ in where they keep it."""
+
+app = typer.Typer(
+    help=HELP,
+    epilog=EXIT_CODES,
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(fit.fit)
+app.command()(model.predict)
+app.command()(model.describe)
+app.add_typer(budget.app, name="budget")
+app.add_typer(schema.app, name="schema")
+app.command()(demo.demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"privet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None: ...
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; a user's mistake never ends in a traceback."""
+    try:
+        return app(arguments, prog_name="privet", standalone_mode=False) or 0
+    except PrivetError as error:
+        show_error(error.message, error.hint)
+        return next((code for kind, code in CODES if isinstance(error, kind)), 1)
+    except (typer.Abort, KeyboardInterrupt):
+        show_error("interrupted.", "a question already asked stays charged; see `privet budget show`.")
+        return 130
+    except OSError as error:
+        show_error(f"{str(error.filename or 'a file')!r}: {error.strerror or type(error).__name__}.")
+        return 1
+    except UsageError as error:
+        return _show_usage(error)
+    except Exception as error:
+        return _show_bug(error)
+
+
+def _show_usage(error: Any) -> int:
+    if not error.format_message():  # a group without a command has shown its help
+        return 2
+    context = getattr(error, "ctx", None)
+    show_error(error.format_message(), f"see `{context.command_path if context else 'privet'} --help`.")
+    return 2
+
+
+def _show_bug(error: Exception) -> int:
+    """Say where the program failed, but not what the error says: it may quote a row."""
+    where = "".join(traceback.format_tb(error.__traceback__)[-3:])
+    show_error(
+        f"unexpected {type(error).__name__}; its text is withheld as it may quote a row.\n{where}",
+        "this is a fault of privet: please report these lines.",
+    )
+    return 1

@@ -1,0 +1,148 @@
+"""``privet budget``: what the owner allows, and what has been spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from privet.cli.arguments import Data, Json, LedgerFile, Name, ledger_path, open_account, require_file
+from privet.cli.output import out, show_json, table
+from privet.errors import display
+from privet.privacy import Account, Budget, Charge, Ledger, in_sequence
+
+app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
+
+Epsilon = Annotated[float, typer.Option(help="The most that may be learnt of one person, in all.")]
+
+
+@app.command()
+def create(
+    data: Data,
+    epsilon: Epsilon,
+    delta: Annotated[float, typer.Option(help="Chance that ε fails; 0 is the strict promise.")] = 0.0,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Set the budget of a table, once."""
+    require_file(data)
+    budget = Budget(epsilon, delta)
+    account = Ledger(ledger_path(data, ledger)).create(name or data.name, budget)
+    show_account(account, as_json)
+
+
+@app.command()
+def show(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json = False) -> None:
+    """Show the budget, what is spent and what is left."""
+    show_account(open_account(data, ledger, name), as_json)
+
+
+@app.command()
+def grant(
+    data: Data,
+    epsilon: Epsilon,
+    delta: Annotated[float | None, typer.Option(help="New δ; by default it stays.")] = None,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Replace the budget by another total: what was spent stays spent."""
+    account = open_account(data, ledger, name)
+    budget = Budget(epsilon, account.budget.delta if delta is None else delta)
+    account.ledger.grant(account.name, budget)
+    show_account(account, as_json)
+
+
+@app.command()
+def history(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json = False) -> None:
+    """Show every event of the ledger; each is chained to the one before by a hash."""
+    account = open_account(data, ledger, name)
+    if as_json:
+        show_json(account.ledger.history(account.name))
+    else:
+        out.print(history_table(account))
+
+
+def account_state(account: Account) -> dict[str, Any]:
+    """Budget, spending and what is left, as plain data; ``rho`` only where the budget has a δ."""
+    budget, spent = account.budget, account.spent()
+    rows = {"epsilon": (budget.epsilon, spent.epsilon)}
+    if budget.delta:
+        rows["rho"] = (budget.rho, spent.rho)
+    left = {unit: _left(limit, used) for unit, (limit, used) in rows.items()}
+    return {
+        "account": account.name,
+        "ledger": str(account.ledger.path),
+        "delta": float(budget.delta),
+        "budget": {unit: float(limit) for unit, (limit, _) in rows.items()},
+        "spent": {unit: None if used is None else float(used) for unit, (_, used) in rows.items()},
+        "left": left,
+    }
+
+
+def show_account(account: Account, as_json: bool = False) -> None:
+    """Print an account's state."""
+    if as_json:
+        show_json(account_state(account))
+    else:
+        out.print(account_table(account))
+
+
+def account_table(account: Account) -> Group:
+    """An account's state to look at."""
+    state = account_state(account)
+    parts = ("budget", "spent", "left")
+    rows = [(_symbol(unit), *(_number(state[part][unit]) for part in parts)) for unit in state["budget"]]
+    lines: list[RenderableType] = [Text.assemble((account.name, "bold"), f"  ({state['ledger']})")]
+    lines.append(table(["", *parts], rows, parts))
+    if state["delta"]:
+        note = f"  δ = {state['delta']:g}; a fit may be paid in ε or in ρ, whichever fits."
+        lines.append(Text(note, style="dim"))
+    return Group(*lines)
+
+
+def history_table(account: Account) -> Group:
+    """An account's events to look at."""
+    rows = map(_event_row, account.ledger.history(account.name))
+    note = "  The chain of hashes holds: nothing was edited or cut."
+    head = ["no.", "time (UTC)", "event", "cost", "what"]
+    return Group(table(head, rows, ["no."]), Text(note, style="dim"))
+
+
+def _left(limit: Fraction, used: Fraction | None) -> float | None:
+    return None if used is None else float(max(limit - used, Fraction(0)))
+
+
+def _symbol(unit: str) -> str:
+    return {"epsilon": "ε", "rho": "ρ"}[unit]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"
+
+
+def _event_row(event: Mapping[str, Any]) -> tuple[object, ...]:
+    time = event["time"].replace("T", " ").removesuffix("+00:00")
+    return event["number"], time, event["kind"], *_cost_and_text(event)
+
+
+def _cost_and_text(event: Mapping[str, Any]) -> tuple[str, str]:
+    match event["kind"]:
+        case "budget" | "grant":
+            delta = Fraction(event["delta"])
+            text = f", δ = {display(delta)}" if delta else ""
+            return "", f"budget of ε = {display(Fraction(event['epsilon']))}{text}"
+        case "charge":
+            charges = [Charge.from_dict(charge) for charge in event["charges"]]
+            batch = f" (batch {event['batch']})" if event["batch"] else ""
+            return str(in_sequence(c.cost for c in charges)), "; ".join(c.question for c in charges) + batch
+        case "cancel":
+            return "", f"event {event['number_cancelled']} given back: {event['reason']}"
+        case "batch":
+            return "", f"batch {event['batch']} declared disjoint"
+    return "", ""

@@ -1,0 +1,79 @@
+"""``privet fit``: learn a model and pay for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli.arguments import Data, Json, LedgerFile, Name, open_account, require_file
+from privet.cli.budget import account_state, show_account
+from privet.cli.output import out, require_new_file, show_json
+from privet.errors import QuestionError
+from privet.learners import MajorityForestClassifier
+from privet.learners.base import PrivateClassifier
+from privet.privacy import Account, Budget, protect
+from privet.progress import progress_bar
+from privet.schema import Schema
+
+LEARNERS: Mapping[str, type[PrivateClassifier]] = {"majority-forest": MajorityForestClassifier}
+OPTIONS = {"n_trees": "--trees", "max_depth": "--depth", "random_state": "--seed"}
+
+
+def fit(
+    data: Data,
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="Schema in JSON.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of this fit.", show_default=False)],
+    out_file: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="New file for the model.", show_default=False)
+    ],
+    learner: Annotated[
+        str, typer.Option(metavar="NAME", help=f"One of: {', '.join(LEARNERS)}.")
+    ] = "majority-forest",
+    trees: Annotated[int | None, typer.Option(min=1, help="Number of trees.")] = None,
+    depth: Annotated[int | None, typer.Option(min=1, help="Depth of every tree.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Fixes the public structure, never the noise.")
+    ] = None,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a model and charge its ε to the table's budget.
+
+    Everything that can be checked without reading rows is checked before anything is charged.
+    """
+    estimator = _estimator(learner, epsilon, {"n_trees": trees, "max_depth": depth, "random_state": seed})
+    require_file(data)
+    require_new_file(out_file)
+    contract = Schema.load(schema)
+    account = open_account(data, ledger, name)
+    with progress_bar("fitting", sys.stderr.isatty() and not as_json) as progress:
+        estimator.fit(protect(data, contract, account, progress=progress))
+    estimator.model_.save(out_file)
+    _report(estimator, account, out_file, as_json)
+
+
+def _estimator(learner: str, epsilon: float, options: Mapping[str, Any]) -> PrivateClassifier:
+    if learner not in LEARNERS:
+        raise QuestionError(f"there is no learner {learner!r}.", f"learners are {', '.join(LEARNERS)}.")
+    Budget(epsilon)
+    given = {option: value for option, value in options.items() if value is not None}
+    known = LEARNERS[learner]().get_params()
+    for option in given:
+        if option not in known:
+            raise QuestionError(f"{learner} has no {OPTIONS[option]}.", "leave it out.")
+    return LEARNERS[learner](epsilon=epsilon, **given)
+
+
+def _report(estimator: PrivateClassifier, account: Account, path: Path, as_json: bool) -> None:
+    card = estimator.privacy_card_
+    if as_json:
+        show_json({"model": str(path), "card": card.to_dict(), "account": account_state(account)})
+        return
+    out.print(f"Wrote {path}: {card.learner['name']}, {card.promise}.", soft_wrap=True)
+    out.print(f"Spent ε = {estimator.epsilon:g} on:")
+    show_account(account)

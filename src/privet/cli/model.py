@@ -1,0 +1,84 @@
+"""``privet predict`` and ``privet describe``: use a model, and read what it promises."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import numpy as np
+import typer
+
+from privet.cli.arguments import Data, Json
+from privet.cli.output import facts, out, require_new_file, show_json
+from privet.model import load_model
+from privet.schema import Scalar
+
+Model = Annotated[Path, typer.Argument(help="Model file written by fit.", show_default=False)]
+STANDARD_OUTPUT = Path("-")
+
+
+def predict(
+    model: Model,
+    data: Data,
+    out_file: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="New CSV file, or - for the terminal.")
+    ] = STANDARD_OUTPUT,
+    as_json: Json = False,
+) -> None:
+    """Predict the label of every row: the label, and the share of votes for each.
+
+    The table needs the model's features; a label, if it has one, is not read.
+    """
+    if out_file != STANDARD_OUTPUT:
+        require_new_file(out_file)
+    released = load_model(model)
+    values = released.schema.label.values
+    shares = released.shares(data)
+    if out_file == STANDARD_OUTPUT and as_json:
+        show_json([_prediction(values, row) for row in shares.tolist()])
+        return
+    if out_file == STANDARD_OUTPUT:
+        _write_csv(sys.stdout, values, shares)
+        return
+    with out_file.open("w", newline="", encoding="utf-8") as lines:
+        _write_csv(lines, values, shares)
+    if as_json:
+        show_json({"predictions": str(out_file), "rows": len(shares)})
+    else:
+        out.print(f"Wrote {len(shares):,} predictions to {out_file}.", soft_wrap=True)
+
+
+def describe(model: Model, as_json: Json = False) -> None:
+    """Show a model's privacy card and its structure."""
+    released = load_model(model)
+    structure = released.describe()
+    if as_json:
+        show_json({"card": released.card.to_dict(), "structure": structure})
+        return
+    out.print("[bold]Privacy card[/bold]")
+    out.print(facts(released.card.rows()))
+    out.print("\n[bold]Structure[/bold]")
+    out.print(facts((name, _text(value)) for name, value in structure.items()))
+
+
+def _prediction(values: tuple[Scalar, ...] | Any, shares: list[float]) -> dict[str, Any]:
+    named = {str(value): round(share, 6) for value, share in zip(values, shares, strict=True)}
+    return {"prediction": values[int(np.argmax(shares))], "shares": named}
+
+
+def _write_csv(lines: TextIO, values: tuple[Scalar, ...] | Any, shares: np.ndarray) -> None:
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(["prediction", *(f"share_{value}" for value in values)])
+    best = shares.argmax(axis=1).tolist()
+    writer.writerows([values[i], *row] for i, row in zip(best, shares.round(6).tolist(), strict=True))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "\n".join(f"{name}  {_text(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

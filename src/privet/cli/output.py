@@ -1,0 +1,74 @@
+"""What the terminal shows: tables, JSON, errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from privet.errors import QuestionError
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def show_json(data: Any) -> None:
+    """Write plain JSON to standard output."""
+    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+
+
+def show_error(message: str, hint: str = "") -> None:
+    """Write an error, and what to do about it, to standard error."""
+    for title, text, style in (("Error:", message, "bold red"), ("Hint:", hint, "bold cyan")):
+        if text:
+            err.print(Text.assemble((title, style), " ", text), soft_wrap=True)
+
+
+def warn(title: str, text: str) -> None:
+    """Write a warning that cannot be overlooked to standard error."""
+    err.print(Panel(text, title=title, title_align="left", border_style="bold yellow", padding=(0, 1)))
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> Padding:
+    """Names and values, one pair a line."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, Text(str(value)))
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Table:
+    """A table with a head; the columns named in ``numbers`` are aligned to the right."""
+    grid = Table(box=box.SIMPLE_HEAD, header_style="cyan", pad_edge=True)
+    for column in columns:
+        grid.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(str(value)) for value in row))
+    return grid
+
+
+def require_new_file(path: Path) -> None:
+    """Refuse, before anything is paid for, a file that exists or cannot be written."""
+    if path.exists():
+        raise QuestionError(
+            f"{str(path)!r} is there already.", "choose another name: privet overwrites nothing."
+        )
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise QuestionError(
+            f"cannot write {str(path)!r} ({error.strerror}).", "check the folder it is to lie in."
+        ) from None

@@ -1,0 +1,95 @@
+"""``privet schema``: write the public contract of a table, and see what falls outside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privet.cli.arguments import Data, Json
+from privet.cli.output import out, require_new_file, show_json, table, warn
+from privet.data import draft_schema, outside_counts
+from privet.schema import Schema
+
+app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)
+
+PUBLIC_ONLY = (
+    "Every bound, category and label value of this draft was read from the rows of the sample. "
+    "If the sample is private, the draft gives parts of it away and no budget covers that.\n"
+    "Draft from a [b]public[/b] sample only, then widen bounds and add categories by what is publicly known."
+)
+OWNER_ONLY = (
+    "These are [b]exact counts[/b] of private rows: for the owner's eyes only. Do not pass them on, and do "
+    "not fit a schema to them: widen it by what is publicly known."
+)
+REFUSED = "not a number"
+
+
+@app.command()
+def draft(
+    data: Data,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column to predict; by default the last.")
+    ] = None,
+    omit: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
+    ] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New file; by default the terminal.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema from a PUBLIC sample: everything in it is read from the sample's rows."""
+    if out_file is not None:
+        require_new_file(out_file)
+    schema = draft_schema(data, label, omit or ())
+    warn("THE SAMPLE MUST BE PUBLIC", PUBLIC_ONLY)
+    if out_file is None:
+        show_json(schema.to_dict())
+        return
+    schema.save(out_file)
+    if as_json:
+        show_json({"schema": str(out_file), "features": len(schema.features), "label": schema.label.name})
+    else:
+        out.print(f"Wrote {out_file}: {len(schema.features)} features, label {schema.label.name!r}.")
+
+
+@app.command()
+def check(
+    data: Data,
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="Schema in JSON.", show_default=False)],
+    as_json: Json = False,
+) -> int:
+    """Count what falls outside a schema (for the owner). Exit code 3 if a fit would refuse the table."""
+    contract = Schema.load(schema)
+    counts = outside_counts(data, contract)
+    refused = _would_refuse(counts, contract.label.name)
+    warn("EXACT COUNTS: FOR THE OWNER'S EYES ONLY", OWNER_ONLY)
+    if as_json:
+        show_json({"exact_counts_for_the_owner_only": counts, "fit_would_refuse": refused})
+        return 3 if refused else 0
+    rows = [
+        (name, kind, f"{count:,}", _meaning(kind, name == contract.label.name))
+        for name, found in counts.items()
+        for kind, count in found.items()
+    ]
+    if rows:
+        out.print(table(["column", "found", "rows", "what a fit makes of it"], rows, ["rows"]))
+    clean = sum(not found for found in counts.values())
+    out.print(f"{clean} of {len(counts)} columns lie wholly within the schema.")
+    if refused:
+        out.print("[bold red]A fit would refuse this table.[/bold red]")
+    return 3 if refused else 0
+
+
+def _would_refuse(counts: dict[str, dict[str, int]], label: str) -> bool:
+    return bool(counts[label]) or any(REFUSED in found for found in counts.values())
+
+
+def _meaning(kind: str, is_label: bool) -> str:
+    if is_label or kind == REFUSED:
+        return "refused"
+    if kind in ("below", "above"):
+        return "clamped to the bound"
+    return "a code of its own" if kind == "missing" else "treated as unknown"
