@@ -15,13 +15,15 @@ from privet.errors import (
     SchemaError,
     UnknownAccount,
 )
-from privet.learners import MajorityForestClassifier
-from privet.model import LabelForest, PrivacyCard, load_model
+from privet.learners import BoostingClassifier, MajorityForestClassifier
+from privet.model import AdditiveModel, LabelForest, PrivacyCard, load_model
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Categorical, Continuous, Label, Schema
 from privet.version import __version__
 
 __all__ = [
+    "AdditiveModel",
+    "BoostingClassifier",
     "Budget",
     "BudgetError",
     "BudgetExceeded",

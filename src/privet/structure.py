@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -143,6 +144,85 @@ class LevelTrees:
     def n_leaves(self) -> list[int]:
         """Number of leaves of each tree."""
         return [int(np.prod(row.astype(object))) for row in self.radix]
+
+
+MAX_OBLIVIOUS_DEPTH = 8
+"""Deepest oblivious tree: a leaf's number must fit into eight bits."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The codes of every feature gathered into bins, which are numbered over all features.
+
+    Attributes
+    ----------
+    views : Views
+        View ``j`` sends the codes of feature ``j`` to its bins 0, 1, …
+    first : int64 (features + 1,)
+        Number of each feature's first bin, then the number of all bins.
+    """
+
+    views: Views
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, tables: Sequence[np.ndarray], sizes: Sequence[int]) -> Bins:
+        """Bins from a table and a number of bins for every feature."""
+        views = Views.of(0, list(enumerate(tables)))
+        return cls(views, np.cumsum([0, *sizes]).astype(np.int64))
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins of all features together."""
+        return int(self.first[-1])
+
+    @property
+    def slices(self) -> list[slice]:
+        """Where each feature's bins lie among all bins."""
+        return [slice(int(a), int(b)) for a, b in pairwise(self.first)]
+
+
+@dataclass(frozen=True)
+class Additive:
+    """Scores that add up: an intercept, a value for each feature's bin, a value for each tree's leaf.
+
+    The trees are oblivious: all nodes of a level ask the same, so that the number of a row's leaf is
+    the sum of what its bins contribute.
+
+    Attributes
+    ----------
+    bins : Bins
+    intercept : float64 (scores,)
+        One score for two labels, the second label's; otherwise one a label.
+    shapes : float64 (bins, scores)
+    features : int32 (trees, depth)
+        Feature that a level looks at.
+    turns : uint8 (bins, trees)
+        Bits of the leaf's number that a bin sets; the first level has the highest bit.
+    leaves : float64 (trees, 2**depth, scores)
+    """
+
+    bins: Bins
+    intercept: np.ndarray
+    shapes: np.ndarray
+    features: np.ndarray
+    turns: np.ndarray
+    leaves: np.ndarray
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.leaves)
+
+    @property
+    def depth(self) -> int:
+        """Levels of each tree."""
+        return int(self.features.shape[1])
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores of a row."""
+        return len(self.intercept)
 
 
 Structure = CompleteTrees | MultiwayTrees | LevelTrees

@@ -1,6 +1,8 @@
 """What was released: arrays and a privacy card. Nothing here can reach a row."""
 
+from privet.model.additive import AdditiveModel
 from privet.model.card import PrivacyCard
-from privet.model.forest import LabelForest, load_model
+from privet.model.forest import LabelForest
+from privet.model.load import load_model
 
-__all__ = ["LabelForest", "PrivacyCard", "load_model"]
+__all__ = ["AdditiveModel", "LabelForest", "PrivacyCard", "load_model"]

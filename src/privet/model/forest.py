@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from privet.data import encode, open_table
-from privet.errors import ModelFileError
 from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
-from privet.model.file import read_model, write_model
+from privet.model.file import write_model
 from privet.schema import Schema
 from privet.structure import CompleteTrees, Views
 
@@ -77,13 +77,10 @@ class LabelForest:
         }
         write_model(path, header, arrays)
 
-
-def load_model(path: str | Path) -> LabelForest:
-    """Read a model from its file."""
-    header, arrays = read_model(path)
-    if header["kind"] != LabelForest.kind:
-        raise ModelFileError(f"{str(path)!r} holds a {header['kind']!r}.", "update privet.")
-    views = Views(arrays["source"], arrays["start"], arrays["table"])
-    trees = CompleteTrees(views, arrays["view"], arrays["threshold"], header["depth"])
-    schema = Schema.from_dict(header["schema"])
-    return LabelForest(trees, arrays["labels"], schema, PrivacyCard(**header["card"]))
+    @classmethod
+    def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Build the model from what its file holds."""
+        views = Views(arrays["source"], arrays["start"], arrays["table"])
+        trees = CompleteTrees(views, arrays["view"], arrays["threshold"], header["depth"])
+        schema = Schema.from_dict(header["schema"])
+        return cls(trees, arrays["labels"], schema, PrivacyCard(**header["card"]))

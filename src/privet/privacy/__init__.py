@@ -5,6 +5,7 @@ Nothing outside this package may see an exact count or draw noise.
 
 from privet.privacy.bits import SecureBits, StudyBits
 from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
+from privet.privacy.gradients import NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, NoisyCells, NoisyCounts, Parts, Protected, protect
 
@@ -17,6 +18,7 @@ __all__ = [
     "Ledger",
     "NoisyCells",
     "NoisyCounts",
+    "NoisySums",
     "Parts",
     "Protected",
     "Receipt",

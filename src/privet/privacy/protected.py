@@ -17,8 +17,29 @@ from privet.data import Codes, encode, open_table
 from privet.engines import Batch, Engine, MemoryEngine
 from privet.errors import DataError, QuestionError
 from privet.kernels.count import count_assigned, count_cells, count_leaves
+from privet.kernels.gradients import (
+    Grid,
+    count_bins,
+    count_leaves_of_last,
+    sum_gradients_by_bin,
+    sum_gradients_by_leaf,
+)
 from privet.privacy.bits import Bits, SecureBits, uniform_below
-from privet.privacy.budget import Cost, Number, positive
+from privet.privacy.budget import Cost, Number, in_sequence, positive
+from privet.privacy.gradients import (
+    BIN_GRADIENTS,
+    BIN_ROWS,
+    LABEL_ROWS,
+    LEAF_GRADIENTS,
+    LEAF_ROWS,
+    NoisySums,
+    check_additive,
+    check_asked,
+    check_bins,
+    gradient_clip,
+    gradient_grid,
+    noise_sd,
+)
 from privet.privacy.ledger import Account, Charge, Receipt
 from privet.privacy.mechanisms import (
     gaussian_counts,
@@ -28,7 +49,7 @@ from privet.privacy.mechanisms import (
 )
 from privet.privacy.sparse import sparse_laplace, sparse_threshold
 from privet.schema import Schema
-from privet.structure import CompleteTrees, LevelTrees, MultiwayTrees
+from privet.structure import Additive, Bins, CompleteTrees, LevelTrees, MultiwayTrees
 
 NEIGHBOURS = "add or remove one row"
 MAX_CELLS = 1 << 28
@@ -110,6 +131,19 @@ class Protected:
         What is planned and not asked stays spent.
         """
         self._receipt = self._account.reserve(plan, self.schema.fingerprint)
+        self._planned = list(plan)
+
+    def refine(self, plan: Sequence[Charge]) -> None:
+        """Replace what is left of the plan by questions that cost no more than it.
+
+        Privacy
+        -------
+        Whatever the answers so far, the questions left cost no more than was reserved for them: the
+        two compose in sequence. Proof: *Sequential composition*.
+        """
+        wanted, left = in_sequence(c.cost for c in plan), in_sequence(c.cost for c in self._planned)
+        if _exceeds(wanted, left):
+            raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
         self._planned = list(plan)
 
     def batch(self, source: Any, name: str, labels: Any = None) -> Protected:
@@ -209,6 +243,112 @@ class Protected:
             lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
         )
         return self._choose(exact_counts, positive(epsilon) / structure.n_trees)
+
+    def noisy_label_rows(self, *, epsilon: Number | None = None, rho: Number | None = None) -> NoisyCounts:
+        """Rows by label.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP; a row has one label, so both sensitivities are 1. Proof: *Discrete Laplace*,
+        *Discrete Gaussian*.
+        """
+        n_labels = len(self.schema.label.values)
+        exact_rows = self._ask(
+            Charge(LABEL_ROWS, _cost(epsilon, rho)),
+            lambda batch: np.bincount(batch.labels, minlength=n_labels),
+        )
+        return self._with_noise(exact_rows, 1, epsilon, rho)
+
+    def noisy_bin_rows(
+        self, bins: Bins, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> NoisyCounts:
+        """Rows by bin and label of every feature, ``(bins, labels)``.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP over all features together; a row is in one bin a feature, so the L1 sensitivity
+        and the squared L2 sensitivity are the number of features. Proof: *Sums of gradients*.
+        """
+        check_bins(bins, self.schema)
+        n_labels = len(self.schema.label.values)
+        exact_rows = self._ask(
+            Charge(BIN_ROWS, _cost(epsilon, rho)),
+            lambda batch: count_bins(bins, batch.features, batch.labels, n_labels),
+        )
+        return self._with_noise(exact_rows, len(self.schema.features), epsilon, rho)
+
+    def noisy_bin_gradients(
+        self,
+        additive: Additive,
+        features: Sequence[int],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+    ) -> NoisySums:
+        """Sums of the rows' clipped gradients by bin of some features, ``(bins, scores)``.
+
+        Bins of features that are not asked are zero.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP over all asked features together. Proof: *Sums of gradients*.
+        """
+        check_additive(additive, self.schema)
+        asked = np.array(features, np.int64)
+        check_asked(asked, len(self.schema.features))
+        charge = Charge(BIN_GRADIENTS, _cost(epsilon, rho))
+        grid = gradient_grid(len(self.schema.label.values), len(asked), charge.cost)
+        exact_sums = self._ask(
+            charge, lambda batch: sum_gradients_by_bin(additive, asked, batch.features, batch.labels, grid)
+        )
+        rows = np.concatenate([np.arange(additive.bins.n_bins)[additive.bins.slices[j]] for j in asked])
+        noisy = self._noisy_sums(exact_sums[rows], len(asked), grid, charge.cost)
+        values = np.zeros(exact_sums.shape)
+        values[rows] = noisy.values
+        return NoisySums(values, noisy.sd)
+
+    def noisy_leaf_rows(
+        self, additive: Additive, n_trees: int, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> NoisyCounts:
+        """Rows by leaf of the last trees of a model, ``(trees, leaves)``.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP; a row is in one leaf a tree, so the L1 sensitivity and the squared L2
+        sensitivity are the number of trees. Proof: *Sums of gradients*.
+        """
+        check_additive(additive, self.schema)
+        exact_rows = self._ask(
+            Charge(LEAF_ROWS, _cost(epsilon, rho)),
+            lambda batch: count_leaves_of_last(additive, n_trees, batch.features),
+        )
+        return self._with_noise(exact_rows, n_trees, epsilon, rho)
+
+    def noisy_leaf_gradients(
+        self, additive: Additive, n_trees: int, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> NoisySums:
+        """Sums of the rows' clipped gradients by leaf of the last trees, ``(trees, leaves, scores)``.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP over all asked trees together. Proof: *Sums of gradients*.
+        """
+        check_additive(additive, self.schema)
+        charge = Charge(LEAF_GRADIENTS, _cost(epsilon, rho))
+        grid = gradient_grid(len(self.schema.label.values), n_trees, charge.cost)
+        exact_sums = self._ask(
+            charge, lambda batch: sum_gradients_by_leaf(additive, n_trees, batch.features, batch.labels, grid)
+        )
+        return self._noisy_sums(exact_sums, n_trees, grid, charge.cost)
+
+    def _noisy_sums(self, exact_sums: np.ndarray, n_blocks: int, grid: Grid, cost: Cost) -> NoisySums:
+        """A row changes each block by a gradient within the grid's bound, in the norm of the noise."""
+        price = (cost.epsilon, None) if grid.norm == 1 else (None, cost.rho)
+        noisy = self._with_noise(exact_sums, n_blocks * grid.bound, *price)
+        clip = gradient_clip(len(self.schema.label.values), grid.norm)
+        return NoisySums(
+            np.ldexp(noisy.values.astype(np.float64), -grid.fraction_bits), noise_sd(n_blocks, clip, cost)
+        )
 
     def _ask(self, charge: Charge, kernel: Callable[[Batch], Any]) -> Any:
         """Charge, then read. The only place where rows are reached."""

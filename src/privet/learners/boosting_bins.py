@@ -1,0 +1,214 @@
+"""Cells, bins, class shares and starting shapes: public, or worked out from noisy counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erf, exp, floor, inf, log2, pi, sqrt
+
+import numpy as np
+
+from privet.schema import Categorical, Feature, Schema
+from privet.structure import Bins
+
+N_BINS = 32
+"""Bins that an ordered feature is cut into, about."""
+
+FEWEST_CELLS, MOST_CELLS = 16, 1024
+
+
+def truncated_normal(mean: float, sd: float, low: float, high: float) -> tuple[float, float]:
+    """Mean and variance of a normal law cut to a range: what a flat prior makes of a noisy answer."""
+    a, b = (low - mean) / sd, (high - mean) / sd
+    if a > 30 or b < -30:
+        # All mass lies at the end of the range that is nearer.
+        return (low if a > 30 else high), sd**2 / 900
+    mass = max(_normal_mass(b) - _normal_mass(a), 1e-300)
+    at_a, at_b = _density(a), _density(b)
+    shift = (at_a - at_b) / mass
+    spread = 1 + ((a * at_a if a > -inf else 0.0) - (b * at_b if b < inf else 0.0)) / mass - shift**2
+    return min(max(mean + sd * shift, low), high), sd**2 * max(spread, 0.0)
+
+
+def _density(x: float) -> float:
+    return exp(-x * x / 2) / sqrt(2 * pi) if abs(x) < inf else 0.0
+
+
+def _normal_mass(x: float) -> float:
+    return 0.5 * (1 + erf(x / sqrt(2)))
+
+
+def n_cells(n_rows: float, cell_mass: float, cell_sd: float) -> int:
+    """Cells that the range of a continuous feature is cut into: a power of two."""
+    wanted = max(n_rows / (cell_mass * cell_sd), 1.0)
+    return int(np.clip(2 ** floor(log2(wanted)), FEWEST_CELLS, MOST_CELLS))
+
+
+def is_ordered(feature: Feature) -> bool:
+    """Whether neighbouring codes of a feature mean nearly the same."""
+    return not isinstance(feature, Categorical) or feature.ordered
+
+
+def cell_table(feature: Feature, n_cells: int) -> tuple[np.ndarray, int]:
+    """Table from code to cell, and the number of cells without that of *missing*, which comes last.
+
+    Missing values have a cell of their own where the schema says that there are some. A value that
+    should not be there is taken for missing, else for the middle of the range or the first category.
+    """
+    if isinstance(feature, Categorical):
+        cells = len(feature.categories)
+        table = np.arange(cells + 2)
+        table[cells:] = cells if feature.missing else 0
+        return table, cells
+    cells = min(n_cells, feature.n_cells)
+    table = np.arange(feature.n_cells + 1) * cells // feature.n_cells
+    table[-1] = cells if feature.missing else cells // 2
+    return table, cells
+
+
+def make_cells(schema: Schema, cells: int) -> tuple[Bins, list[int]]:
+    """Public cells of every feature, and how many of them are not *missing*."""
+    tables, present = zip(*(cell_table(feature, cells) for feature in schema.features), strict=True)
+    sizes = [n + feature.missing for n, feature in zip(present, schema.features, strict=True)]
+    return Bins.of(list(tables), sizes), list(present)
+
+
+def join_cells(noisy_rows: np.ndarray, sd: float) -> np.ndarray:
+    """Bin of every cell of an ordered feature.
+
+    Cells with significantly many rows, and more than a bin's share, stand alone; the others are cut
+    from left to right into bins of equal mass; a bin that stays weak joins its lighter neighbour.
+    """
+    n = len(noisy_rows)
+    if n <= 2:
+        return np.arange(n)
+    significant = noisy_rows > 3 * sd
+    rest = np.maximum.accumulate(np.maximum(np.cumsum(np.where(significant, 0.0, noisy_rows)), 0))
+    mass = np.where(significant, noisy_rows, 0.0) + np.diff(rest, prepend=0.0)
+    alone = mass > max(max(mass.sum(), 1.0) / N_BINS, 3 * sd)
+    target = max(mass[~alone].sum() / N_BINS, 2 * sd)
+    return _join_weak(*_cut(mass, alone, target), target / 3)
+
+
+def _cut(mass: np.ndarray, alone: np.ndarray, target: float) -> tuple[np.ndarray, list[float]]:
+    bin_of, bins = np.zeros(len(mass), np.int64), []
+    full = True
+    for i in range(len(mass)):
+        if full or alone[i]:
+            bins.append(0.0)
+        bins[-1] += mass[i]
+        bin_of[i] = len(bins) - 1
+        full = bool(alone[i]) or bins[-1] >= target
+    return bin_of, bins
+
+
+def _join_weak(bin_of: np.ndarray, bins: list[float], least: float) -> np.ndarray:
+    while len(bins) > 2 and min(bins) < least:
+        weak = int(np.argmin(bins))
+        to_right = weak == 0 or (weak < len(bins) - 1 and bins[weak + 1] < bins[weak - 1])
+        left = weak if to_right else weak - 1
+        bin_of[bin_of > left] -= 1
+        bins[left : left + 2] = [bins[left] + bins[left + 1]]
+    return bin_of
+
+
+@dataclass(frozen=True)
+class Margin:
+    """What the noisy counts say of one feature.
+
+    Attributes
+    ----------
+    rows : (bins, labels)
+        Noisy rows by bin and label, made consistent with the totals of all features.
+    variance : (bins,)
+        Of the noise on each number of a bin.
+    order : (bins,)
+        Positions of the bins of an ordered feature; NaN for bins without a place in the order.
+    """
+
+    rows: np.ndarray
+    variance: np.ndarray
+    order: np.ndarray
+
+    @property
+    def mass(self) -> np.ndarray:
+        """Rows by bin, at least one."""
+        return np.maximum(self.rows.sum(axis=1), 1.0)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of the rows in each bin."""
+        return self.mass / self.mass.sum()
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Noisy rows by label from all answers so far, and the standard deviation of each."""
+
+    rows: np.ndarray
+    sd: float
+
+    def merge(self, other: Totals) -> Totals:
+        """Both, weighted by their precision."""
+        weight = other.sd**2 / (self.sd**2 + other.sd**2)
+        return Totals(
+            weight * self.rows + (1 - weight) * other.rows,
+            self.sd * other.sd / sqrt(self.sd**2 + other.sd**2),
+        )
+
+
+def pooled_totals(bins: Bins, noisy_rows: np.ndarray, sd: float) -> Totals:
+    """Rows by label from every feature's table: the fewer its cells, the surer its sum."""
+    weights = 1 / np.diff(bins.first)
+    sums = np.add.reduceat(noisy_rows, bins.first[:-1], axis=0)
+    return Totals(weights @ sums / weights.sum(), sd / sqrt(weights.sum()))
+
+
+def class_shares(totals: Totals, n_rows: float) -> np.ndarray:
+    """Class shares, shrunk to equality as far as their noise demands."""
+    n_labels = len(totals.rows)
+    n = max(totals.rows.sum(), n_labels * totals.sd, n_rows, 10.0)
+    shares = np.clip(totals.rows, 0, n) + 1e-9 * n
+    shares /= shares.sum()
+    sd = max(totals.sd / n, 1e-6)
+    means = np.array([truncated_normal(share, sd, 0.0, 1.0)[0] for share in shares])
+    means = np.clip(means, 0.002, 1)
+    return np.asarray(means / means.sum())
+
+
+def gather(
+    schema: Schema, cells: Bins, present: list[int], noisy_rows: np.ndarray, sd: float, totals: Totals
+) -> tuple[Bins, list[Margin]]:
+    """Bins of every feature, and what is known of them, from noisy cells."""
+    tables, margins = [], []
+    for j, (feature, where) in enumerate(zip(schema.features, cells.slices, strict=True)):
+        cell_rows = noisy_rows[where]
+        bin_of = np.arange(len(cell_rows))
+        if is_ordered(feature):
+            joined = join_cells(cell_rows[: present[j]].sum(axis=1), sd * sqrt(cell_rows.shape[1]))
+            bin_of = np.concatenate([joined, joined[-1] + 1 + np.arange(len(cell_rows) - present[j])])
+        start = cells.views.start[j]
+        tables.append(bin_of[cells.views.table[start : start + feature.n_codes]])
+        margins.append(_margin(cell_rows, bin_of, sd, totals, int(bin_of[present[j] - 1]) + 1, feature))
+    return Bins.of(tables, [len(margin.rows) for margin in margins]), margins
+
+
+def _margin(
+    cell_rows: np.ndarray, bin_of: np.ndarray, sd: float, totals: Totals, placed: int, feature: Feature
+) -> Margin:
+    n = int(bin_of[-1]) + 1
+    rows = np.zeros((n, cell_rows.shape[1]))
+    np.add.at(rows, bin_of, cell_rows)
+    variance = np.bincount(bin_of, minlength=n) * sd**2
+    part = variance / variance.sum()
+    rows += part[:, None] * (totals.rows - rows.sum(axis=0))
+    order = np.full(n, np.nan)
+    if is_ordered(feature):
+        order[:placed] = _positions(np.maximum(rows[:placed].sum(axis=1), 1.0))
+    return Margin(rows, variance * np.maximum(1 - part, 0.02), order)
+
+
+def _positions(mass: np.ndarray) -> np.ndarray:
+    """Half quantile, half rank."""
+    quantile = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+    rank = (np.arange(len(mass)) + 0.5) / len(mass)
+    return (quantile + rank) / 2

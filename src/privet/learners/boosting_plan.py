@@ -1,0 +1,243 @@
+"""The plan of boosting: how many questions of which kind, and which share of the budget each has.
+
+Everything here follows from public quantities: features, labels, the budget, and a number of rows that
+is itself a noisy answer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor, log2, sqrt
+
+import numpy as np
+
+from privet.privacy import Budget, Charge, Cost
+from privet.privacy.gradients import (
+    BIN_GRADIENTS,
+    BIN_ROWS,
+    LABEL_ROWS,
+    LEAF_GRADIENTS,
+    LEAF_ROWS,
+    gradient_clip,
+    noise_sd,
+)
+from privet.structure import MAX_OBLIVIOUS_DEPTH
+
+FIRST_SHARE = Fraction(1, 50)
+"""Share of the first question, the rows by label; the plan of the others rests on its answer."""
+
+REST = "boosting, planned from the noisy number of rows"
+
+
+@dataclass(frozen=True)
+class Purse:
+    """A budget in one of two laws: pure ε with Laplace noise, or ρ with Gaussian noise."""
+
+    total: Fraction
+    pure: bool
+
+    @classmethod
+    def of(cls, budget: Budget) -> Purse:
+        """All of a budget."""
+        return cls(budget.rho, False) if budget.delta else cls(budget.epsilon, True)
+
+    @property
+    def norm(self) -> int:
+        """Norm in which the noise sees a row's gradient."""
+        return 1 if self.pure else 2
+
+    @property
+    def strength(self) -> float:
+        """What one row weighs against a unit of noise: ε, or μ = √(2ρ)."""
+        return float(self.total) if self.pure else sqrt(2 * self.total)
+
+    def cost(self, share: Fraction) -> Cost:
+        """Cost of a question that has a share of the budget."""
+        return Cost.pure(self.total * share) if self.pure else Cost.zcdp(self.total * share)
+
+    def price(self, share: Fraction) -> dict[str, Fraction]:
+        """The same as the argument of a question."""
+        return {"epsilon" if self.pure else "rho": self.total * share}
+
+    def sd(self, n_blocks: int, clip: Fraction, share: Fraction) -> float:
+        """Standard deviation of a number in the answer to a question."""
+        return noise_sd(n_blocks, clip, self.cost(share))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes, steps and shares of every stage; a stage without questions has share 0.
+
+    Attributes
+    ----------
+    bin_share, shape_share, tree_share : Fraction
+        They and the first question's share add up to one.
+    cell_mass : float
+        Rows that a cell should hold, in standard deviations of its noise.
+    shape_passes : int
+    shape_step : float
+    adapt_step : bool
+        Change the length of a step by what the last one left of the slope.
+    overlap : float
+        How far the features' shapes are taken to repeat each other at the start.
+    least_energy : float
+        Shapes with less than this share of the largest energy are not asked again.
+    rounds, tree_passes, n_trees, depth : int
+        ``tree_passes`` and ``n_trees`` are those of one round.
+    tree_step, momentum, pull : float
+    tree_scale : float
+        Prior standard deviation of a leaf; with ``adapt_scale`` the most it may be.
+    adapt_scale : bool
+    feature_power : float
+        A level's feature is drawn by its energy to this power.
+    """
+
+    bin_share: Fraction
+    shape_share: Fraction
+    tree_share: Fraction
+    cell_mass: float
+    shape_passes: int
+    shape_step: float
+    adapt_step: bool
+    overlap: float
+    least_energy: float
+    rounds: int
+    tree_passes: int
+    n_trees: int
+    depth: int
+    tree_step: float
+    momentum: float
+    pull: float
+    tree_scale: float
+    adapt_scale: bool
+    feature_power: float
+
+    def charges(self, purse: Purse) -> list[Charge]:
+        """Every question after the first, in order."""
+        rows_share, gradients_share = self.leaf_shares(purse)
+        shares = [(BIN_ROWS, self.bin_share)]
+        shares += [(BIN_GRADIENTS, self.shape_pass_share)] * self.shape_passes
+        one_round = [(LEAF_ROWS, rows_share)] + [(LEAF_GRADIENTS, gradients_share)] * self.tree_passes
+        return [Charge(question, purse.cost(share)) for question, share in shares + one_round * self.rounds]
+
+    @property
+    def shape_pass_share(self) -> Fraction:
+        """Share of one pass over the shapes."""
+        return self.shape_share / max(self.shape_passes, 1)
+
+    def leaf_shares(self, purse: Purse) -> tuple[Fraction, Fraction]:
+        """Shares of a round's count of rows and of each of its passes.
+
+        A row is counted with half the weight of a pass, in the norm of the noise.
+        """
+        weight = Fraction(1, 2) if purse.pure else Fraction(1, 4)
+        unit = self.tree_share / (max(self.rounds, 1) * (self.tree_passes + weight))
+        return unit * weight, unit
+
+
+def first_charges(purse: Purse) -> list[Charge]:
+    """The first question, and all others as one reserve."""
+    rest = purse.cost(1 - FIRST_SHARE)
+    return [Charge(LABEL_ROWS, purse.cost(FIRST_SHARE)), Charge(REST, rest)]
+
+
+def make_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
+    """The plan for a noisy number of rows."""
+    choose = _pure_plan if purse.pure else _gaussian_plan
+    plan = choose(n_rows, n_features, n_labels, purse)
+    left = 1 - FIRST_SHARE
+    shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
+    tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
+    bin_share = left - shape_share - tree_share
+    return replace(plan, bin_share=bin_share, shape_share=shape_share, tree_share=tree_share)
+
+
+def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction]:
+    return Fraction(bins), 1 - Fraction(bins) - Fraction(trees), Fraction(trees)
+
+
+def _gaussian_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
+    """Noise adds up slowly here: many passes over many trees."""
+    evidence = n_rows * purse.strength
+    rounds = int(np.clip(round(log2(max(evidence / 100, 1.01))), 1, 4))
+    wanted = min(round(log2(max(evidence / 60, 1))), floor(log2(max(n_rows / 40, 1))))
+    several = n_labels > 2
+    passes = 3 * rounds + (4 if evidence >= 20_000 else 0)
+    return Plan(
+        *_shares("0.2", "0.3" if rounds == 1 else "0.4" if evidence < 5000 else "0.5"),
+        cell_mass=1.0,
+        shape_passes=6,
+        shape_step=0.2,
+        adapt_step=True,
+        overlap=0.2,
+        least_energy=0.0,
+        rounds=rounds,
+        tree_passes=passes // rounds,
+        n_trees=64,
+        depth=int(np.clip(wanted, 2, MAX_OBLIVIOUS_DEPTH)),
+        tree_step=2.0 if several else 2.8,
+        momentum=0.7 if several else 0.5,
+        pull=10.0,
+        tree_scale=0.6,
+        adapt_scale=True,
+        feature_power=0.5 if several else 0.75,
+    )
+
+
+def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
+    """Noise adds up fast here: few passes, few trees, and none where they would drown in it."""
+    clip = float(gradient_clip(n_labels, 1))
+    evidence = n_rows * purse.strength / (n_features * sqrt(2) * clip)
+    plan = Plan(
+        *_shares("0.4", "0"),
+        cell_mass=2.0,
+        shape_passes=2 if evidence >= 200 else 0,
+        shape_step=0.35,
+        adapt_step=False,
+        overlap=0.1,
+        least_energy=0.0,
+        rounds=0,
+        tree_passes=0,
+        n_trees=0,
+        depth=0,
+        tree_step=2.5,
+        momentum=0.5,
+        pull=0.0,
+        tree_scale=0.3,
+        adapt_scale=False,
+        feature_power=0.75,
+    )
+    if evidence < 100:
+        return plan
+    plan = _pure_binary(plan, evidence) if n_labels <= 2 else _pure_several(plan, evidence)
+    deepest = floor(log2(max(n_rows / 100, 1)))
+    return replace(plan, depth=int(np.clip(min(plan.depth, deepest), 2, 6)))
+
+
+def _pure_binary(plan: Plan, evidence: float) -> Plan:
+    if evidence < 4000:
+        _, shapes, trees = _shares("0.4", "0.4")
+        return replace(
+            plan, shape_share=shapes, tree_share=trees, rounds=2, tree_passes=1, n_trees=4, depth=5,
+            tree_scale=0.5, least_energy=0.03,
+        )  # fmt: skip
+    _, shapes, trees = _shares("0.4", "0.5")
+    return replace(
+        plan, shape_share=shapes, tree_share=trees, rounds=4, tree_passes=1, n_trees=8, depth=6,
+        tree_scale=0.5, pull=10.0,
+    )  # fmt: skip
+
+
+def _pure_several(plan: Plan, evidence: float) -> Plan:
+    share, passes, n_trees, depth, step = _SEVERAL[bisect_right((200, 1000, 4000), evidence)]
+    _, shapes, trees = _shares("0.4", share)
+    return replace(
+        plan, shape_share=shapes, tree_share=trees, rounds=1, tree_passes=passes, n_trees=n_trees,
+        depth=depth, tree_step=step, least_energy=0.03 if 200 <= evidence < 4000 else 0.0,
+    )  # fmt: skip
+
+
+_SEVERAL = (("0.4", 1, 8, 4, 2.5), ("0.2", 1, 8, 4, 2.5), ("0.3", 2, 8, 5, 1.8), ("0.4", 4, 16, 6, 1.6))
+"""Share, passes, trees, depth and step of the trees for more than two labels, by evidence."""

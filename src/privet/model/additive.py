@@ -1,0 +1,112 @@
+"""What boosting releases: shapes, oblivious trees, and the link from scores to probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from privet.data import encode, open_table
+from privet.kernels.score import score
+from privet.model.card import PrivacyCard
+from privet.model.file import write_model
+from privet.schema import Schema
+from privet.structure import Additive, Bins, Views
+
+
+@dataclass(frozen=True)
+class AdditiveModel:
+    """An additive model: a shape for every feature, and trees for what shapes cannot say.
+
+    Attributes
+    ----------
+    additive : Additive
+    bin_shares : float64 (bins,)
+        Noisy share of the rows in each bin of a feature.
+    bands : float64 (bins,)
+        Standard deviation that the noise leaves in a shape.
+    schema : Schema
+    card : PrivacyCard
+    """
+
+    additive: Additive
+    bin_shares: np.ndarray
+    bands: np.ndarray
+    schema: Schema
+    card: PrivacyCard
+    kind = "additive"
+
+    def shares(self, source: Any) -> np.ndarray:
+        """Probability of each label for each row, ``(rows, labels)``."""
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
+        return probabilities(score(self.additive, codes.features), len(self.schema.label.values))
+
+    def importances(self) -> dict[str, float]:
+        """Mean absolute value of each feature's shape over the noisy rows, largest first."""
+        size = self.bin_shares * np.abs(self.additive.shapes).mean(axis=1)
+        found = zip(self.schema.feature_names, self.additive.bins.slices, strict=True)
+        sums = {name: float(size[where].sum()) for name, where in found}
+        return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+    def describe(self) -> dict[str, Any]:
+        """Structure and size, as plain data."""
+        return {
+            "kind": self.kind,
+            "bins": self.additive.bins.n_bins,
+            "trees": self.additive.n_trees,
+            "depth": self.additive.depth,
+            "leaves": int(np.prod(self.additive.leaves.shape[:2])),
+            "labels": list(self.schema.label.values),
+            "importance by feature": self.importances(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file."""
+        header = {"kind": self.kind, "schema": self.schema.to_dict(), "card": self.card.to_dict()}
+        additive, views = self.additive, self.additive.bins.views
+        arrays = {
+            "source": views.source,
+            "start": views.start,
+            "table": views.table,
+            "first": additive.bins.first,
+            "intercept": additive.intercept,
+            "shapes": additive.shapes,
+            "features": additive.features,
+            "turns": additive.turns,
+            "leaves": additive.leaves,
+            "bin_shares": self.bin_shares,
+            "bands": self.bands,
+        }
+        write_model(path, header, arrays)
+
+    @classmethod
+    def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Build the model from what its file holds."""
+        bins = Bins(Views(arrays["source"], arrays["start"], arrays["table"]), arrays["first"])
+        parts = (arrays[name] for name in ("intercept", "shapes", "features", "turns", "leaves"))
+        return cls(
+            Additive(bins, *parts),
+            arrays["bin_shares"],
+            arrays["bands"],
+            Schema.from_dict(header["schema"]),
+            PrivacyCard(**header["card"]),
+        )
+
+
+def probabilities(scores: np.ndarray, n_labels: int) -> np.ndarray:
+    """Probabilities of the labels, ``(rows, labels)``.
+
+    One score belongs to the half-clipped logistic loss, at whose minimum the share s of the second
+    label and p = 1/(1 + e^−score) satisfy s = ½/(3/2 − p) from p = ½ on, and s = p/(p + ½) below.
+    """
+    if scores.shape[1] > 1:
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    if n_labels == 1:
+        return np.ones(scores.shape)
+    p = 1 / (1 + np.exp(-np.clip(scores[:, 0], -500, 500)))
+    second = np.where(p >= 0.5, 0.5 / (1.5 - p), p / (p + 0.5))
+    return np.stack([1 - second, second], axis=1)

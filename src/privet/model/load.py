@@ -1,0 +1,22 @@
+"""Read any model from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from privet.errors import ModelFileError
+from privet.model.additive import AdditiveModel
+from privet.model.file import read_model
+from privet.model.forest import LabelForest
+
+Model = LabelForest | AdditiveModel
+KINDS = {model.kind: model for model in (LabelForest, AdditiveModel)}
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model from its file."""
+    header, arrays = read_model(path)
+    if header["kind"] not in KINDS:
+        raise ModelFileError(f"{str(path)!r} holds a {header['kind']!r}.", "update privet.")
+    model: Model = KINDS[header["kind"]].from_file(header, arrays)
+    return model
