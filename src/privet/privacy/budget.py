@@ -122,14 +122,18 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
         return (float(epsilon) + gain / excess) / (1 + excess)
 
     best = max((rough(step / 512), step / 512) for step in range(-5 * 512, 12 * 512))[1]
+    return max(Fraction(0), rho_at_order(epsilon, delta, 1 + Decimal(f"{math.exp(best):.12g}")))
+
+
+def rho_at_order(epsilon: Fraction, delta: Fraction, order: Decimal) -> Fraction:
+    """The ρ that gives (ε, δ) at one order, rounded down."""
     with localcontext(Context(prec=60)):
-        excess = Decimal(f"{math.exp(best):.12g}")
-        order = excess + 1
+        excess = order - 1
         gain = _decimal(delta).ln() + excess.ln() - order * (excess / order).ln()
         rho = (_decimal(epsilon) + gain / excess) / order
     # Sixty digits and a handful of steps: the error is far below the last digit kept, less one.
     digits = Decimal("1e-24")
-    return max(Fraction(0), Fraction(rho.quantize(digits, ROUND_FLOOR) - digits))
+    return Fraction(rho.quantize(digits, ROUND_FLOOR) - digits)
 
 
 def _decimal(value: Fraction) -> Decimal:

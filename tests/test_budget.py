@@ -1,0 +1,135 @@
+"""Budgets add up exactly, compose as proved, and convert with nothing lost."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import PRECISE, gaussian_probabilities, largest_ratio
+from privet.errors import QuestionError
+from privet.privacy import Budget, Cost, in_parallel, in_sequence
+from privet.privacy.budget import exact, rho_at_order, rho_of
+
+epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=20, max_denominator=10**4)
+
+
+def test_what_a_user_writes_is_what_counts():
+    assert exact(0.1) == Fraction(1, 10)
+    assert exact("1/3") == Fraction(1, 3)
+    assert Budget(0.3).allows(in_sequence([Cost.pure(0.1)] * 3))
+    assert not Budget(0.3).allows(in_sequence([Cost.pure(0.1)] * 3 + [Cost.pure("1e-30")]))
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), "lots", None, True])
+def test_an_epsilon_that_is_no_positive_number_is_refused(value):
+    with pytest.raises(QuestionError, match="epsilon"):
+        Budget(value)
+
+
+@pytest.mark.parametrize("value", [-1e-9, 1, 2, float("nan")])
+def test_a_delta_outside_its_range_is_refused(value):
+    with pytest.raises(QuestionError, match="delta"):
+        Budget(1, value)
+
+
+@given(st.lists(epsilons, min_size=1, max_size=8))
+def test_sequence_adds_and_parallel_takes_the_largest(values):
+    costs = [Cost.pure(value) for value in values]
+    assert in_sequence(costs).epsilon == sum(values)
+    assert in_parallel(costs).epsilon == max(values)
+    assert in_sequence(costs).rho == sum(v**2 / 2 for v in values)
+    assert in_parallel(costs).rho == max(v**2 / 2 for v in values)
+
+
+def test_one_cost_without_pure_epsilon_leaves_the_total_without():
+    mixed = [Cost.pure(1), Cost.zcdp(1)]
+    assert in_sequence(mixed).epsilon is None
+    assert in_parallel(mixed).epsilon is None
+    assert not Budget(5).allows(in_sequence(mixed))
+
+
+def log_delta(epsilon: Fraction, rho: Fraction, order: Decimal) -> Decimal:
+    """Logarithm of the δ that ρ-zCDP implies at an order (Canonne, Kamath and Steinke 2020)."""
+    with localcontext(PRECISE):
+        r = Decimal(rho.numerator) / Decimal(rho.denominator)
+        e = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        return (order - 1) * (order * r - e) + order * (1 - 1 / order).ln() - (order - 1).ln()
+
+
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-10"])
+@pytest.mark.parametrize("epsilon", ["1/100", "1/10", "1", "8", "20"])
+def test_rho_keeps_its_delta_and_gives_nothing_away(epsilon, delta):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    rho = rho_of(epsilon, delta)
+    orders = [1 + Decimal(float(x)) for x in np.exp(np.arange(-5, 12, 1 / 64))]
+    wanted = Decimal(delta.numerator).ln(PRECISE) - Decimal(delta.denominator).ln(PRECISE)
+    # The bound at the best order is met; at a ρ larger by a thousandth no order meets it.
+    assert min(log_delta(epsilon, rho, order) for order in orders) <= wanted + Decimal("1e-3")
+    larger = rho * Fraction(1001, 1000)
+    assert min(log_delta(epsilon, larger, order) for order in orders) > wanted
+
+
+@given(epsilons, st.sampled_from(["1e-3", "1e-6", "1e-10"]), st.floats(0.01, 1e4))
+def test_rho_at_any_order_is_rounded_down(epsilon, delta, excess):
+    """Floats choose the order; at the order chosen, δ is met to the last digit."""
+    order = 1 + Decimal(f"{excess:.12g}")
+    rho = rho_at_order(epsilon, Fraction(delta), order)
+    wanted = Decimal(delta).ln(PRECISE)
+    assert log_delta(epsilon, rho, order) <= wanted
+    assert log_delta(epsilon, rho + Fraction(1, 10**22), order) > wanted
+
+
+def test_discrete_gaussians_composed_in_zcdp_keep_epsilon_and_delta():
+    """Hockey-stick divergence of three composed answers, computed, against the δ that was promised."""
+    budget = Budget(1, "1e-3")
+    variance = float(3 / (2 * budget.rho))
+    reach = int(9 * variance**0.5)
+    law = gaussian_probabilities(reach, variance)
+    loss = np.log(law[1:]) - np.log(law[:-1])
+
+    def delta(copies: int) -> float:
+        # The loss of one answer is linear in it, so losses of several add on one lattice.
+        step = loss[1] - loss[0]
+        mass, lowest = law[1:], loss[0]
+        total = mass
+        for _ in range(copies - 1):
+            total = np.convolve(total, mass)
+        values = copies * lowest + step * np.arange(len(total))
+        return float(np.sum(total * np.maximum(0, 1 - np.exp(1 - values))))
+
+    assert delta(3) <= 1e-3
+    assert delta(5) > 1e-3
+
+
+def test_parallel_parts_cost_the_maximum_exactly():
+    """Each row in one of two disjoint parts, each part asked with odds 1/2: no neighbour ratio above 2."""
+    odds = Fraction(1, 2)
+
+    def law(counts: tuple[int, int], top: int = 12) -> dict:
+        atom = (1 - odds) / (1 + odds)
+        one = [{v: atom * odds ** abs(v - c) for v in range(-top, top)} for c in counts]
+        return {(a, b): one[0][a] * one[1][b] for a, b in product(one[0], one[1])}
+
+    assert largest_ratio(law((3, 2)), law((4, 2))) == 2
+    assert largest_ratio(law((3, 2)), law((4, 3))) == 4
+
+
+def test_pure_costs_fit_a_budget_with_a_delta_either_way():
+    budget = Budget(1, "1e-6")
+    assert budget.allows(Cost.pure(1))
+    assert not budget.allows(in_sequence([Cost.pure(1), Cost.pure("1e-9")]))
+    many = in_sequence([Cost.pure("1/100")] * 150)
+    assert many.epsilon > 1 and budget.allows(many)
+    assert budget.allows(Cost.zcdp(budget.rho))
+    assert not budget.allows(Cost.zcdp(budget.rho + Fraction(1, 10**20)))
+
+
+def test_bounded_range_selection_costs_an_eighth():
+    assert Cost.pure(2, bounded_range=True).rho == Fraction(1, 2)
+    assert Cost.pure(2).rho == 2

@@ -1,0 +1,312 @@
+"""The ledger: nothing is spent twice, lost or overspent, whoever asks, and whenever a process dies."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
+from privet.privacy import Budget, Charge, Cost, Ledger, Protected, in_sequence
+
+
+def charge(epsilon, question="how many") -> Charge:
+    return Charge(question, Cost.pure(epsilon))
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "people.ledger"
+
+
+def test_an_account_remembers_what_was_asked_of_whom_and_how(path):
+    account = Ledger(path).create("census", Budget(1))
+    receipt = account.reserve([charge("1/4"), Charge("labels", Cost.pure("1/2"), "parallel")], "f00")
+    again = Ledger(path)
+    assert again.account("census").spent().epsilon == Fraction(3, 4)
+    created, charged = again.history("census")
+    assert (created["kind"], created["epsilon"]) == ("budget", "1")
+    assert [c["question"] for c in charged["charges"]] == ["how many", "labels"]
+    assert [c["composition"] for c in charged["charges"]] == ["sequence", "parallel"]
+    assert charged["schema"] == "f00"
+    assert again.holds(receipt)
+    assert again.accounts() == ["census"]
+
+
+def test_a_plan_is_charged_whole_or_not_at_all(path):
+    account = Ledger(path).create("census", Budget(1))
+    account.reserve([charge("0.7")])
+    with pytest.raises(BudgetExceeded, match=r"needs epsilon=0.4 but 0.3 of 1 remains") as refused:
+        account.reserve([charge("0.2"), charge("0.2")])
+    assert refused.value.left == Fraction(3, 10)
+    assert account.spent().epsilon == Fraction(7, 10)
+    account.reserve([charge("0.3")])
+    with pytest.raises(BudgetExceeded, match="is spent"):
+        account.reserve([charge("1e-9")])
+
+
+def test_there_is_no_spending_without_a_budget():
+    with pytest.raises(UnknownAccount, match="privet budget create"):
+        Ledger().account("census")
+
+
+def test_a_budget_is_set_once_and_can_be_granted_anew():
+    ledger = Ledger()
+    account = ledger.create("census", Budget(1))
+    account.reserve([charge(1)])
+    with pytest.raises(BudgetError, match="already has a budget"):
+        ledger.create("census", Budget(5))
+    ledger.grant("census", Budget(3))
+    account.reserve([charge(2)])
+    assert account.spent().epsilon == 3
+    with pytest.raises(BudgetExceeded):
+        account.reserve([charge("0.001")])
+
+
+def test_accounts_do_not_pay_for_each_other():
+    ledger = Ledger()
+    a, b = ledger.create("a", Budget(1)), ledger.create("b", Budget(1))
+    a.reserve([charge(1)])
+    b.reserve([charge(1)])
+    assert a.spent().epsilon == b.spent().epsilon == 1
+
+
+def test_batches_declared_disjoint_cost_in_parallel():
+    account = Ledger().create("census", Budget(1))
+    spring, autumn = account.batch("spring"), account.batch("autumn")
+    spring.reserve([charge("0.6")])
+    autumn.reserve([charge("0.5")])
+    assert account.spent().epsilon == Fraction(6, 10)
+    account.reserve([charge("0.4")])
+    assert account.spent().epsilon == 1
+    autumn.reserve([charge("0.1")])
+    with pytest.raises(BudgetExceeded):
+        spring.reserve([charge("0.01")])
+    with pytest.raises(BudgetExceeded):
+        account.reserve([charge("0.01")])
+
+
+def test_a_batch_nobody_declared_is_refused():
+    ledger = Ledger()
+    ledger.create("census", Budget(1))
+    with pytest.raises(BudgetError, match="never declared"):
+        ledger.reserve("census", [charge("0.1")], batch="spring")
+
+
+def test_a_budget_in_pure_epsilon_refuses_what_needs_a_delta():
+    account = Ledger().create("census", Budget(1))
+    with pytest.raises(BudgetError, match="pure ε"):
+        account.reserve([Charge("sum", Cost.zcdp("1e-9"))])
+
+
+def test_a_budget_with_a_delta_composes_in_rho():
+    account = Ledger().create("census", Budget(1, "1e-6"))
+    rho = account.budget.rho
+    account.reserve([Charge("sum", Cost.zcdp(rho / 2))] * 2)
+    assert account.spent().rho == rho
+    with pytest.raises(BudgetExceeded, match="rho"):
+        account.reserve([Charge("sum", Cost.zcdp("1e-12"))])
+
+
+def test_a_cancelled_charge_is_given_back_and_stays_in_the_history(path):
+    ledger = Ledger(path)
+    account = ledger.create("census", Budget(1))
+    receipt = account.reserve([charge(1)])
+    ledger.cancel(receipt, "the table does not fit")
+    assert account.spent().epsilon == 0
+    assert [event["kind"] for event in ledger.history("census")] == ["budget", "charge", "cancel"]
+    account.reserve([charge(1)])
+
+
+def test_copies_of_an_account_spend_from_the_same_purse():
+    account = Ledger().create("census", Budget(1))
+    copy.deepcopy(account).reserve([charge("0.6")])
+    assert account.spent().epsilon == Fraction(3, 5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, "a", "b"]),
+            st.fractions(min_value=Fraction(1, 50), max_value=1, max_denominator=50),
+        ),
+        max_size=25,
+    )
+)
+def test_no_person_is_ever_exposed_beyond_the_budget(asked):
+    account = Ledger().create("census", Budget(1))
+    accounts = {None: account, "a": account.batch("a"), "b": account.batch("b")}
+    exposed = {"a": Fraction(0), "b": Fraction(0), "other": Fraction(0)}
+    for batch, epsilon in asked:
+        try:
+            accounts[batch].reserve([charge(epsilon)])
+        except BudgetExceeded:
+            people = exposed if batch is None else [batch]
+            assert max(exposed[person] for person in people) + epsilon > 1
+            continue
+        for person in exposed if batch is None else [batch]:
+            exposed[person] += epsilon
+        assert max(exposed.values()) <= 1
+    assert account.spent().epsilon == max(exposed.values())
+
+
+EDITS = {
+    "a charge made smaller": "UPDATE event SET body=replace(body, '\"1/2\"', '\"1/99\"') WHERE number=2",
+    "a budget made larger": 'UPDATE event SET body=replace(body, \'"epsilon": "1"\', \'"epsilon": "9"\')'
+    " WHERE number=1",
+    "a hash": "UPDATE event SET hash=replace(hash, 'a', 'b') WHERE number=3",
+    "the first event": "DELETE FROM event WHERE number=1",
+    "one in the middle": "DELETE FROM event WHERE number=2",
+    "the last": "DELETE FROM event WHERE number=3",
+    "two changed places": "UPDATE event SET number=9 WHERE number=2",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edited_file_is_noticed(path, edit):
+    account = Ledger(path).create("census", Budget(1))
+    account.reserve([charge("1/2")])
+    account.reserve([charge("1/8")])
+    with sqlite3.connect(path) as other:
+        assert other.execute(edit).rowcount == 1
+    with pytest.raises(LedgerTampered):
+        Ledger(path).account("census")
+    with pytest.raises(LedgerTampered):
+        account.reserve([charge("1/8")])
+
+
+def test_a_receipt_tells_an_older_copy_of_the_file(path, tmp_path):
+    ledger = Ledger(path)
+    account = ledger.create("census", Budget(1))
+    older = path.read_bytes()
+    receipt = account.reserve([charge("1/2")])
+    ledger.close()
+    path.write_bytes(older)
+    restored = Ledger(path)
+    assert restored.account("census").spent().epsilon == 0
+    assert not restored.holds(receipt)
+
+
+def test_a_file_that_is_no_ledger_is_refused(path):
+    path.write_text("not a database at all, but long enough to look like one" * 20)
+    with pytest.raises(BudgetError, match="cannot open"):
+        Ledger(path)
+
+
+def _spend(path: str, times: int) -> int:
+    account = Ledger(path).account("census")
+    accepted = 0
+    for _ in range(times):
+        try:
+            account.reserve([charge("1/20")])
+            accepted += 1
+        except BudgetExceeded:
+            pass
+    return accepted
+
+
+def test_processes_that_spend_at_once_never_exceed_the_budget(path):
+    Ledger(path).create("census", Budget(1))
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        accepted = pool.starmap(_spend, [(str(path), 10)] * 4)
+    assert sum(accepted) == 20
+    assert Ledger(path).account("census").spent().epsilon == 1
+
+
+KILLED = textwrap.dedent(
+    """
+    import os, signal, sqlite3, sys
+    import numpy as np
+    from privet import Budget, Continuous, Label, Ledger, Schema, protect
+    from privet.engines import memory
+    from privet.privacy import ledger as ledger_module
+    from privet.privacy import protected as protected_module
+
+    path, last_step = sys.argv[1], int(sys.argv[2])
+    steps = 0
+
+    def step(name):
+        global steps
+        print(steps, name, flush=True)
+        if steps == last_step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps += 1
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql, *args):
+            step("before " + sql.split()[0])
+            result = super().execute(sql, *args)
+            step("after " + sql.split()[0])
+            return result
+
+    connect = sqlite3.connect
+    ledger_module.sqlite3.connect = lambda *a, **k: connect(*a, factory=Connection, **k)
+
+    def around(module, name):
+        original = getattr(module, name)
+        def wrapped(*args, **kwargs):
+            step("before " + name)
+            result = original(*args, **kwargs)
+            step("after " + name)
+            return result
+        setattr(module, name, wrapped)
+
+    around(protected_module, "encode")
+    around(protected_module, "laplace_counts")
+    schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
+    people = protect(np.zeros((7, 1)), schema, Ledger(path).account("census"), np.zeros(7))
+    answer = people.noisy_count(epsilon="1/4")
+    print("answered", flush=True)
+    """
+)
+
+
+def test_killed_at_any_step_no_answer_is_uncharged_and_no_charge_is_lost(path):
+    """SIGKILL before and after every statement and every read: the ledger is whole, and an answer paid."""
+    Ledger(path).create("census", Budget(100))
+    spent, step, log = Fraction(0), 0, ""
+    while "answered" not in log:
+        run = subprocess.run(
+            [sys.executable, "-c", KILLED, str(path), str(step)], capture_output=True, text=True
+        )
+        log = run.stdout
+        now = Ledger(path).account("census").spent().epsilon
+        assert now - spent in (0, Fraction(1, 4))
+        assert run.returncode == (0 if "answered" in log else -signal.SIGKILL), run.stderr
+        committed = "after COMMIT" in log
+        assert now - spent == Fraction(1, 4) if committed else True
+        if "encode" in log or "answered" in log:
+            assert committed
+        spent, step = now, step + 1
+    assert "before encode" in log and step > 15
+
+
+def test_a_crash_while_reading_counts_as_spent(path, schema):
+    class Broken:
+        def sum(self, kernel):
+            raise OSError("the disk is gone")
+
+    account = Ledger(path).create("census", Budget(1))
+    people = Protected(Broken(), schema, account)
+    with pytest.raises(OSError, match="disk"):
+        people.noisy_count(epsilon="1/2")
+    assert account.spent().epsilon == Fraction(1, 2)
+
+
+def test_spending_equals_the_sum_of_all_charges(path):
+    account = Ledger(path).create("census", Budget(50))
+    costs = [Cost.pure(Fraction(1, k)) for k in range(2, 30)]
+    for cost in costs:
+        account.reserve([Charge("q", cost)])
+    assert account.spent() == in_sequence(costs)

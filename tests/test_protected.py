@@ -1,0 +1,339 @@
+"""The wall: questions are paid before rows are read, and what crosses has the law it claims."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import twins
+from laws import (
+    Explorer,
+    follows,
+    laplace_probability,
+    largest_ratio,
+    neighbours,
+    permute_and_flip_law,
+)
+from privet import Budget, Categorical, Label, Ledger, Schema, protect
+from privet.data import Codes
+from privet.engines import MemoryEngine
+from privet.errors import BudgetExceeded, DataError, QuestionError
+from privet.kernels.count import count_leaves
+from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits
+from privet.privacy import protected as wall
+from privet.privacy.sparse import sparse_threshold
+from privet.structure import CompleteTrees, LevelTrees, Views
+
+HALF = Fraction(1, 2)
+TOY = Schema([Categorical("x", [0, 1])], Label("y", [0, 1]))
+ROWS = list(product((0, 1), (0, 1)))
+
+
+def stumps(n_trees: int) -> CompleteTrees:
+    """Trees that part rows with x = 0 from the others."""
+    view = np.zeros((n_trees, 2), np.uint16)
+    return CompleteTrees(Views.of(1), view, np.ones((n_trees, 2), np.uint16), 1)
+
+
+def toy(rows, account=None, bits=None) -> Protected:
+    """Protected rows of the toy schema; a table may be empty behind the wall."""
+    x = np.array([[row[0] for row in rows]], np.uint8).reshape(1, -1)
+    y = np.array([row[1] for row in rows], np.uint8)
+
+    class Rows:
+        def sum(self, kernel):
+            return kernel(wall.Batch(x, y))
+
+    return Protected(Rows(), TOY, account or Generous(), bits)
+
+
+class Generous:
+    """An account that pays anything, for laws that need thousands of runs."""
+
+    name = "toy"
+
+    def reserve(self, charges, schema):
+        return Receipt("toy", 1, "")
+
+
+def enumerate_wall(explorer: Explorer, monkeypatch, odds: Fraction, part=None) -> None:
+    """Replace the wall's randomness by an enumeration of all of it."""
+
+    def choose(scores, rate, bits):
+        laws = [permute_and_flip_law(row, odds) for row in scores.tolist()]
+        return np.array([explorer.choose(list(enumerate(law))) for law in laws])
+
+    def uniform_below(bounds, bits):
+        if part is not None:
+            return np.array([part(i) for i in range(len(bounds))], np.int64)
+        options = [[(i, Fraction(1, int(b))) for i in range(b)] for b in bounds]
+        return np.array([explorer.choose(option) for option in options], np.int64)
+
+    monkeypatch.setattr(wall, "permute_and_flip", choose)
+    monkeypatch.setattr(wall, "uniform_below", uniform_below)
+
+
+def label_law(rows, monkeypatch, odds, part=None):
+    """Exact law of all labels that a forest of two trees on disjoint rows releases."""
+    explorer = Explorer()
+    enumerate_wall(explorer, monkeypatch, odds, part)
+    trees = stumps(2)
+    return explorer.law(lambda: toy(rows).split(2).choose_label(trees, epsilon=1).tobytes())
+
+
+def worst_over_neighbours(monkeypatch, odds, part=None) -> Fraction:
+    tables = [t for size in range(4) for t in combinations_with_replacement(ROWS, size)]
+    laws = {table: label_law(table, monkeypatch, odds, part) for table in tables}
+    worst = Fraction(0)
+    for table in tables:
+        for other in neighbours(table, []):
+            worst = max(worst, largest_ratio(laws[table], laws[tuple(sorted(other))]))
+    return worst
+
+
+def test_forest_on_disjoint_rows_keeps_epsilon_exactly(monkeypatch):
+    """All tables of up to three rows and all their neighbours: no release is more than e^ε likelier."""
+    assert worst_over_neighbours(monkeypatch, HALF) <= 2
+
+
+def test_forest_with_too_little_noise_is_convicted(monkeypatch):
+    assert worst_over_neighbours(monkeypatch, HALF**2) > 2
+
+
+def test_parts_given_by_position_are_convicted(monkeypatch):
+    """Removing the first row moves every other row to the other part."""
+
+    def law(rows):
+        return label_law(rows, monkeypatch, HALF, part=lambda i: i % 2)
+
+    rows = ((0, 0), (0, 1), (0, 0), (0, 1))
+    assert largest_ratio(law(rows), law(rows[1:])) > 2
+
+
+def test_one_forgotten_leaf_is_convicted(monkeypatch):
+    """A release that shows the labels of visited leaves only tells an empty leaf from one row."""
+    explorer = Explorer()
+    enumerate_wall(explorer, monkeypatch, HALF)
+
+    def visited_only(rows):
+        labels = toy(rows).choose_label(stumps(1), epsilon=1)[0]
+        return tuple(int(labels[x]) if any(r[0] == x for r in rows) else None for x in (0, 1))
+
+    one = explorer.law(lambda: visited_only([(0, 0)]))
+    none = explorer.law(lambda: visited_only([]))
+    assert not set(one) & set(none)
+
+
+def test_every_tree_of_a_forest_on_all_rows_gets_its_share(monkeypatch):
+    rates = []
+
+    def choose(scores, rate, bits):
+        rates.append(rate)
+        return np.zeros(len(scores), np.int64)
+
+    monkeypatch.setattr(wall, "permute_and_flip", choose)
+    toy([(0, 0)]).choose_label(stumps(5), epsilon=1)
+    toy([(0, 0)]).split(5).choose_label(stumps(5), epsilon=1)
+    assert rates == [Fraction(1, 5), Fraction(1)]
+
+
+def record_noise(monkeypatch) -> list:
+    asked = []
+
+    def add(name):
+        def noise(exact, parameter, bits):
+            asked.append((name, parameter, exact.copy()))
+            return exact
+
+        return noise
+
+    monkeypatch.setattr(wall, "laplace_counts", add("laplace"))
+    monkeypatch.setattr(wall, "gaussian_counts", add("gaussian"))
+    return asked
+
+
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_histogram_noise_covers_its_sensitivity_over_all_neighbours(n_trees, monkeypatch):
+    """The exact answers of neighbours differ by the sensitivity at most, and by all of it at times."""
+    asked = record_noise(monkeypatch)
+    trees = stumps(n_trees)
+    l1, l2 = [], []
+    for table in (t for size in range(4) for t in product(ROWS, repeat=size)):
+        for other in neighbours(table, ROWS):
+            toy(table).noisy_histogram(trees, epsilon="1/2")
+            toy(other).noisy_histogram(trees, rho="1/8")
+            (_, scale, a), (_, variance, b) = asked[-2:]
+            l1.append(np.abs(a - b).sum())
+            l2.append(((a - b) ** 2).sum())
+    assert scale == n_trees / Fraction(1, 2)
+    assert variance == n_trees / (2 * Fraction(1, 8))
+    assert max(l1) / scale == HALF
+    assert max(l2) / (2 * variance) == Fraction(1, 8)
+
+
+def test_noisy_histogram_adds_the_noise_it_states_to_every_leaf():
+    rng = np.random.default_rng(0)
+    schema = Schema([Categorical("x", list(range(7)))], Label("y", [0, 1]))
+    trees = twins.random_complete(rng, [9], 50, 9)
+    table = pd.DataFrame({"x": rng.integers(0, 7, 300), "y": rng.integers(0, 2, 300)})
+    people = protect(table, schema, Ledger().create("d", Budget(100)))
+    released = people.noisy_histogram(trees, epsilon=25)
+    assert released.parameter == 2 and released.law == "laplace"
+    exact_counts = count_leaves(trees, table["x"].to_numpy()[None].astype(np.uint8), table["y"].to_numpy(), 2)
+    noise = (released.values - exact_counts).ravel()
+    assert noise.size == 50 * 512 * 2 > 50_000
+
+    def law(scale: float) -> dict[int, float]:
+        return {k: laplace_probability(k, scale) for k in range(-60, 61)}
+
+    assert follows(noise, law(2))
+    assert not follows(noise, law(1.8))
+    assert not follows(noise, law(2.2))
+    forgotten = np.where(np.arange(noise.size) % 16 == 0, 0, noise)
+    assert not follows(forgotten, law(2))
+    with_delta = protect(
+        pd.DataFrame({"x": [1], "y": [0]}), schema, Ledger().create("d", Budget(50, "1e-6"))
+    ).noisy_histogram(trees, rho=2)
+    assert with_delta.law == "gaussian" and with_delta.parameter == Fraction(50, 4)
+    assert 11 < with_delta.values.var() < 14
+
+
+def test_questions_are_charged_before_a_row_is_read(schema, account):
+    seen = []
+
+    class Watched:
+        def sum(self, kernel):
+            seen.append(account.spent().epsilon)
+            return np.array([3])
+
+    Protected(Watched(), schema, account).noisy_count(epsilon="1/2")
+    assert seen == [HALF]
+
+
+def test_a_question_beyond_the_budget_reads_nothing(schema):
+    class Forbidden:
+        def sum(self, kernel):
+            raise AssertionError("rows were read")
+
+    account = Ledger().create("people", Budget(1))
+    with pytest.raises(BudgetExceeded):
+        Protected(Forbidden(), schema, account).noisy_count(epsilon="1.01")
+    assert account.spent().epsilon == 0
+
+
+def test_rows_are_not_even_opened_before_they_are_paid_for(schema, account, people):
+    opened = []
+
+    def load() -> Codes:
+        opened.append(account.spent().epsilon)
+        return Codes(np.zeros((3, 5), np.uint8), np.zeros(5, np.uint8))
+
+    protected = Protected(MemoryEngine(load), schema, account)
+    assert opened == []
+    protected.noisy_count(epsilon=1)
+    protected.noisy_count(epsilon=1)
+    assert opened == [1]
+
+
+def test_a_table_that_does_not_fit_costs_nothing(schema, account, people):
+    people["ill"] = np.where(np.arange(500) == 77, "SECRET-7731", people["ill"])
+    protected = protect(pd.DataFrame(people), schema, account)
+    with pytest.raises(DataError) as refused:
+        protected.noisy_count(epsilon=1)
+    assert "7731" not in str(refused.value)
+    assert account.spent().epsilon == 0
+    with pytest.raises(DataError, match="'town' is missing"):
+        protect(pd.DataFrame(people).drop(columns="town"), schema, account)
+
+
+def test_more_rows_than_the_public_bound_are_refused(people, account, schema):
+    bounded = Schema(schema.features, schema.label, max_rows=499)
+    with pytest.raises(DataError, match="max_rows"):
+        protect(pd.DataFrame(people), bounded, account).noisy_count(epsilon=1)
+    assert account.spent().epsilon == 0
+
+
+def test_a_plan_is_reserved_whole_and_asked_in_order(schema, account, people):
+    protected = protect(pd.DataFrame(people), schema, account)
+    count = Charge("number of rows", Cost.pure(1))
+    protected.reserve([count, count])
+    assert account.spent().epsilon == 2
+    protected.noisy_count(epsilon=1)
+    assert account.spent().epsilon == 2
+    with pytest.raises(QuestionError, match="the plan has"):
+        protected.noisy_count(epsilon="1.5")
+    assert account.spent().epsilon == 2
+    assert [charge.question for charge in protected.asked] == ["number of rows"]
+
+
+def test_a_later_batch_costs_in_parallel(schema, people):
+    account = Ledger().create("people", Budget(1))
+    first = protect(pd.DataFrame(people), schema, account.batch("first"))
+    first.noisy_count(epsilon=1)
+    second = first.batch(pd.DataFrame(people), "second")
+    second.noisy_count(epsilon=1)
+    assert account.spent().epsilon == 1
+    with pytest.raises(BudgetExceeded):
+        second.noisy_count(epsilon="1/10")
+
+
+def test_frequent_cells_of_trees_beyond_memory_are_found(schema, people):
+    """Town, age and height once, then town ten times more: 195 million leaves, twelve of them alive."""
+    view = np.array([[2, 1, 0] + [2] * 10], np.int32)
+    threshold = np.array([[0, 60, 30_000] + [0] * 10], np.uint16)
+    radix = np.array([[5, 2, 2] + [5] * 10], np.int64)
+    trees = LevelTrees(Views.of(3), view, threshold, radix)
+    account = Ledger().create("p", Budget(1))
+    frame = pd.concat([pd.DataFrame(people)] * 4)
+    (released,) = protect(frame, schema, account).noisy_cells(trees, epsilon=1, false_cells=50)
+    assert trees.n_leaves == [4 * 5**11]
+    assert released.threshold == sparse_threshold(8 * 5**11, Fraction(1), 50) > 10
+    assert (released.values >= released.threshold).all()
+    alive = released.values[released.values > 40]
+    assert 20 <= len(alive) <= 24 and 1700 < alive.sum() < 2200
+    assert account.spent().epsilon == 1
+
+
+def test_mistaken_questions_are_refused_and_cost_nothing(schema, people, account):
+    protected = protect(pd.DataFrame(people), schema, account)
+    deep = CompleteTrees(Views.of(3), np.zeros((2, 2), np.uint16), np.zeros((2, 2), np.uint16), 28)
+    for mistake in (
+        lambda: protected.noisy_count(),
+        lambda: protected.noisy_count(epsilon=1, rho=1),
+        lambda: protected.noisy_count(epsilon=-1),
+        lambda: protected.noisy_count(rho=0),
+        lambda: protected.split(0),
+        lambda: protected.split(3).choose_label(stumps(2), epsilon=1),
+        lambda: protected.noisy_histogram(deep, epsilon=1),
+    ):
+        with pytest.raises(QuestionError):
+            mistake()
+    assert account.spent().epsilon == 0
+
+
+def test_protected_rows_cannot_be_copied_pickled_or_printed(schema, people, account):
+    protected = protect(pd.DataFrame(people), schema, account)
+    protected.noisy_count(epsilon=1)
+    for leak in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(QuestionError, match="copied or pickled"):
+            leak(protected)
+    assert repr(protected) == "Protected('people', 3 features)"
+    assert not hasattr(protected, "__dict__")
+
+
+def test_study_bits_make_releases_repeatable_and_say_so(schema, people, account):
+    trees = twins.random_complete(np.random.default_rng(1), [9, 9, 4], 4, 3)
+
+    def release(seed):
+        protected = protect(pd.DataFrame(people), schema, account, bits=StudyBits(seed))
+        assert not protected.private
+        return protected.split(4).choose_label(trees, epsilon="1/10")
+
+    assert (release(1) == release(1)).all()
+    assert (release(1) != release(2)).any()
