@@ -1,0 +1,35 @@
+"""How the documentation is built."""
+
+from math import exp
+
+from privet.version import __version__
+
+project = "PRIVET"
+author = "The PRIVET authors"
+copyright = "The PRIVET authors"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"PRIVET {release}"
+
+napoleon_google_docstring = False
+napoleon_custom_sections = ["Privacy"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+myst_enable_extensions = ["substitution"]
+myst_heading_anchors = 3
+
+
+def epsilon_table() -> str:
+    """What ε promises, in numbers."""
+    lines = ["| ε | odds grow at most by | certainty from even odds | advantage |", "|--:|--:|--:|--:|"]
+    for epsilon in (0.01, 0.1, 0.5, 1, 2, 3, 5, 10):
+        odds = exp(epsilon)
+        sure, advantage = odds / (1 + odds), (odds - 1) / (odds + 1)
+        lines.append(f"| {epsilon:g} | × {odds:,.2f} | {sure:.2%} | {advantage:.2%} |")
+    return "\n".join(lines)
+
+
+myst_substitutions = {"epsilon_table": epsilon_table()}
