@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from privet.kernels.score import BLOCK, bin_arrays, load_bins, row_leaves, row_scores, value_arrays
+from privet.kernels.score import (
+    BLOCK,
+    bin_arrays,
+    load_bins,
+    packed_turns,
+    row_leaves,
+    row_scores,
+    value_arrays,
+)
 from privet.structure import Additive, Bins
 
 
@@ -44,10 +52,11 @@ def count_bins(bins: Bins, codes: np.ndarray, labels: np.ndarray, n_labels: int)
 
 def count_leaves_of_last(additive: Additive, n_trees: int, codes: np.ndarray) -> np.ndarray:
     """Rows by leaf of the last ``n_trees`` trees, ``(trees, leaves)``."""
-    turns = np.ascontiguousarray(additive.turns[:, -n_trees:])
-    out = np.zeros((_parts(codes), n_trees, additive.leaves.shape[1]), np.int64)
-    _count_leaves(codes, *bin_arrays(additive), turns, out)
-    return out.sum(axis=0)
+    turns = packed_turns(additive.turns[:, -n_trees:])
+    n_leaves = additive.leaves.shape[1]
+    out = np.zeros((_parts(codes), n_trees * n_leaves), np.int64)
+    _count_leaves(codes, *bin_arrays(additive), turns, n_trees, n_leaves, out)
+    return out.sum(axis=0).reshape(n_trees, n_leaves)
 
 
 def sum_gradients_by_bin(
@@ -69,12 +78,16 @@ def sum_gradients_by_leaf(
 def _summed(
     additive: Additive, asked: np.ndarray, codes: np.ndarray, labels: np.ndarray, grid: Grid, n_cells: int
 ) -> np.ndarray:
-    out = np.zeros((_parts(codes), n_cells, additive.n_scores), np.int64)
+    n_scores, n_leaves = additive.n_scores, additive.leaves.shape[1]
+    # Flat where a row has one score: `_add` then has no inner loop.
+    out = np.zeros(
+        (_parts(codes), n_cells) if n_scores == 1 else (_parts(codes), n_cells, n_scores), np.int64
+    )
     unit = float(1 << grid.fraction_bits)
     clip = (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit
-    arrays = (*bin_arrays(additive), *value_arrays(additive))
+    arrays = (*bin_arrays(additive), *value_arrays(additive), additive.n_trees, n_leaves)
     _sum(codes, labels, *arrays, asked.astype(np.int64), unit, clip, grid.norm, grid.bound, out)
-    return out.sum(axis=0)
+    return out.sum(axis=0).reshape(n_cells, n_scores)
 
 
 def _parts(codes: np.ndarray) -> int:
@@ -146,56 +159,54 @@ def _count_bins(codes, labels, source, start, table, first, out):  # type: ignor
 
 
 @numba.njit(parallel=True, cache=True)
-def _count_leaves(codes, source, start, table, first, turns, out):  # type: ignore[no-untyped-def]
+def _count_leaves(codes, source, start, table, first, turns, n_trees, n_leaves, out):  # type: ignore[no-untyped-def]
     n_rows, parts = codes.shape[1], len(out)
     for part in numba.prange(parts):
         block = np.empty((BLOCK, len(source)), np.int64)
-        leaf = np.empty(turns.shape[1], np.uint8)
+        packed = np.empty(turns.shape[1], np.uint64)
+        leaf = packed.view(np.uint8)
         for row in range(part * BLOCK, n_rows, parts * BLOCK):
             rows = min(n_rows, row + BLOCK) - row
             load_bins(codes, source, start, table, first, row, rows, block)
             for i in range(rows):
-                row_leaves(block[i], turns, leaf)
-                for t in range(len(leaf)):
-                    out[part, t, leaf[t]] += 1
+                row_leaves(block[i], turns, packed)
+                for t in range(n_trees):
+                    out[part, t * n_leaves + leaf[t]] += 1
 
 
 @numba.njit(cache=True)
-def _add_to_bins(bins, asked, gradient, out):  # type: ignore[no-untyped-def]
-    for j in range(len(asked)):
-        for k in range(len(gradient)):
-            out[bins[asked[j]], k] += gradient[k]
-
-
-@numba.njit(cache=True)
-def _add_to_leaves(leaf, n_leaves, gradient, out):  # type: ignore[no-untyped-def]
-    n_trees = len(out) // n_leaves
-    for t in range(n_trees):
-        cell = t * n_leaves + leaf[len(leaf) - n_trees + t]
+def _add(cell, gradient, out):  # type: ignore[no-untyped-def]
+    if out.ndim == 1:
+        out[cell] += gradient[0]
+    else:
         for k in range(len(gradient)):
             out[cell, k] += gradient[k]
 
 
 @numba.njit(parallel=True, cache=True)
 def _sum(  # type: ignore[no-untyped-def]
-    codes, labels, source, start, table, first, intercept, shapes, turns, leaves, asked,
-    unit, clip, norm, bound, out,
+    codes, labels, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves,
+    asked, unit, clip, norm, bound, out,
 ):  # fmt: skip
-    """By bin of the asked features; by leaf where no feature is asked."""
+    """By bin of the asked features; where none is asked, by leaf of as many last trees as fit."""
     n_rows, parts = codes.shape[1], len(out)
+    last_trees = out.shape[1] // n_leaves
     for part in numba.prange(parts):
         block = np.empty((BLOCK, len(source)), np.int64)
-        leaf = np.empty(turns.shape[1], np.uint8)
+        packed = np.empty(turns.shape[1], np.uint64)
+        leaf = packed.view(np.uint8)
         scores, real = np.empty(len(intercept)), np.empty(len(intercept))
         gradient = np.empty(len(intercept), np.int64)
         for row in range(part * BLOCK, n_rows, parts * BLOCK):
             rows = min(n_rows, row + BLOCK) - row
             load_bins(codes, source, start, table, first, row, rows, block)
             for i in range(rows):
-                row_leaves(block[i], turns, leaf)
-                row_scores(block[i], intercept, shapes, leaf, leaves, scores)
+                row_leaves(block[i], turns, packed)
+                row_scores(block[i], intercept, shapes, leaves, n_trees, n_leaves, leaf, scores)
                 row_gradient(scores, labels[row + i], unit, clip, norm, bound, real, gradient)
-                if len(asked):
-                    _add_to_bins(block[i], asked, gradient, out[part])
-                else:
-                    _add_to_leaves(leaf, leaves.shape[1], gradient, out[part])
+                for j in range(len(asked)):
+                    _add(block[i, asked[j]], gradient, out[part])
+                if len(asked) == 0:
+                    for t in range(last_trees):
+                        cell = t * n_leaves + leaf[n_trees - last_trees + t]
+                        _add(cell, gradient, out[part])

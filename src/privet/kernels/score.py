@@ -7,16 +7,20 @@ import numpy as np
 
 from privet.structure import Additive
 
-FourArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
 BLOCK = 512
 """Rows whose bins stay in the first cache."""
+
+LANES = 8
+"""Trees whose leaf numbers share a 64-bit word; one addition serves all of them."""
+
+FourArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def score(additive: Additive, codes: np.ndarray) -> np.ndarray:
     """Scores of every row, ``(rows, scores)``; ``codes`` is ``(features, rows)``."""
     out = np.empty((codes.shape[1], additive.n_scores), np.float64)
-    _score(codes, *bin_arrays(additive), *value_arrays(additive), out)
+    n_leaves = additive.leaves.shape[1]
+    _score(codes, *bin_arrays(additive), *value_arrays(additive), additive.n_trees, n_leaves, out)
     return out
 
 
@@ -27,8 +31,17 @@ def bin_arrays(additive: Additive) -> FourArrays:
 
 
 def value_arrays(additive: Additive) -> FourArrays:
-    """What `row_scores` needs to know of a model."""
-    return additive.intercept, additive.shapes, additive.turns, additive.leaves
+    """What `row_leaves` and `row_scores` need to know of a model; flat where a row has one score."""
+    wide = (-1,) if additive.n_scores == 1 else (-1, additive.n_scores)
+    values = additive.intercept, additive.shapes.reshape(wide), additive.leaves.reshape(wide)
+    return packed_turns(additive.turns), *values
+
+
+def packed_turns(turns: np.ndarray) -> np.ndarray:
+    """Turns of eight trees in a word: their sums stay below 256, so no lane spills into the next."""
+    padded = np.zeros((len(turns), -(-turns.shape[1] // LANES) * LANES), np.uint8)
+    padded[:, : turns.shape[1]] = turns
+    return padded.view(np.uint64)
 
 
 @numba.njit(cache=True)
@@ -41,44 +54,55 @@ def load_bins(codes, source, start, table, first, row, rows, block):  # type: ig
 
 
 @numba.njit(cache=True)
-def row_leaves(bins, turns, leaf):  # type: ignore[no-untyped-def]
-    """Leaf of a row in every tree."""
-    leaf[:] = turns[bins[0]]
+def row_leaves(bins, turns, packed):  # type: ignore[no-untyped-def]
+    """Leaf of a row in every tree, eight trees a word."""
+    packed[:] = turns[bins[0]]
     for j in range(1, len(bins)):
         turn = turns[bins[j]]
-        for t in range(len(leaf)):
-            leaf[t] += turn[t]
+        for word in range(len(packed)):
+            packed[word] += turn[word]
 
 
 @numba.njit(cache=True)
-def row_scores(bins, intercept, shapes, leaf, leaves, out):  # type: ignore[no-untyped-def]
+def row_scores(bins, intercept, shapes, leaves, n_trees, n_leaves, leaf, out):  # type: ignore[no-untyped-def]
     """Scores of a row: always added in the same order, whatever the other rows are."""
-    if len(out) == 1:
-        total = intercept[0]
+    if shapes.ndim == 1:
+        # Four sums, so that one addition need not wait for the last.
+        a, b, c, d = intercept[0], 0.0, 0.0, 0.0
         for j in range(len(bins)):
-            total += shapes[bins[j], 0]
-        for t in range(len(leaf)):
-            total += leaves[t, leaf[t], 0]
-        out[0] = total
+            a += shapes[bins[j]]
+        last = n_trees - n_trees % 4
+        for t in range(0, last, 4):
+            start = t * n_leaves
+            a += leaves[start + leaf[t]]
+            b += leaves[start + n_leaves + leaf[t + 1]]
+            c += leaves[start + 2 * n_leaves + leaf[t + 2]]
+            d += leaves[start + 3 * n_leaves + leaf[t + 3]]
+        for t in range(last, n_trees):
+            a += leaves[t * n_leaves + leaf[t]]
+        out[0] = (a + b) + (c + d)
     else:
         out[:] = intercept
         for j in range(len(bins)):
             for k in range(len(out)):
                 out[k] += shapes[bins[j], k]
-        for t in range(len(leaf)):
+        for t in range(n_trees):
             for k in range(len(out)):
-                out[k] += leaves[t, leaf[t], k]
+                out[k] += leaves[t * n_leaves + leaf[t], k]
 
 
 @numba.njit(parallel=True, cache=True)
-def _score(codes, source, start, table, first, intercept, shapes, turns, leaves, out):  # type: ignore[no-untyped-def]
+def _score(  # type: ignore[no-untyped-def]
+    codes, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves, out
+):  # fmt: skip
     n_rows = codes.shape[1]
     for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
         row = b * BLOCK
         rows = min(n_rows, row + BLOCK) - row
         block = np.empty((BLOCK, len(source)), np.int64)
-        leaf = np.empty(turns.shape[1], np.uint8)
+        packed = np.empty(turns.shape[1], np.uint64)
+        leaf = packed.view(np.uint8)
         load_bins(codes, source, start, table, first, row, rows, block)
         for i in range(rows):
-            row_leaves(block[i], turns, leaf)
-            row_scores(block[i], intercept, shapes, leaf, leaves, out[row + i])
+            row_leaves(block[i], turns, packed)
+            row_scores(block[i], intercept, shapes, leaves, n_trees, n_leaves, leaf, out[row + i])

@@ -25,7 +25,7 @@ from privet.privacy.gradients import (
 )
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
-FIRST_SHARE = Fraction(1, 50)
+FIRST_SHARE = Fraction(1, 100)
 """Share of the first question, the rows by label; the plan of the others rests on its answer."""
 
 REST = "boosting, planned from the noisy number of rows"

@@ -19,6 +19,9 @@ from privet.theory import fletcher_islam_depth
 MAX_FOREST_LEAVES = 1 << 22
 """Leaves of a forest whose depth is chosen here: every one of them is stored."""
 
+MAX_LEAVES = 1 << 26
+"""Leaves of any forest: drawing its splits takes sixteen bytes for each."""
+
 
 class MajorityForestClassifier(PrivateClassifier):
     """Random trees on disjoint rows, a most frequent label in every leaf, a majority vote.
@@ -90,8 +93,8 @@ class MajorityForestClassifier(PrivateClassifier):
 
     def _learn(self, protected: Protected) -> LabelForest:
         schema = protected.schema
+        check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
         depth = forest_depth(schema, self.n_trees) if self.max_depth is None else self.max_depth
-        check_size(self.n_trees, depth)
         random = check_random_state(self.random_state)
         trees = random_complete_trees(schema, self.n_trees, depth, random)
         labels = protected.split(self.n_trees).choose_label(trees, epsilon=self.epsilon)
@@ -107,8 +110,13 @@ def forest_depth(schema: Schema, n_trees: int) -> int:
     return max(1, min(wanted, (MAX_FOREST_LEAVES // n_trees).bit_length() - 1))
 
 
-def check_size(n_trees: object, depth: object) -> None:
+def check_size(n_trees: Any, depth: Any) -> None:
     """Refuse a forest that cannot be built."""
     for name, value, most in (("n_trees", n_trees, 10**5), ("max_depth", depth, MAX_DEPTH)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
             raise QuestionError(f"{name} must be a whole number from 1 to {most}.")
+    if int(n_trees) << int(depth) > MAX_LEAVES:
+        raise QuestionError(
+            f"{n_trees} trees of depth {depth} have more than {MAX_LEAVES:,} leaves.",
+            "take fewer or shallower trees.",
+        )
