@@ -4,13 +4,14 @@ import argparse
 import time
 import warnings
 
-from bench import accuracy, encode, fit, kernel, noise, report
+from bench import accuracy, encode, fit, kernel, memory, noise, report
 
 SECTIONS = {
     "kernel": kernel.run,
     "encode": encode.run,
     "noise": noise.run,
     "fit": fit.run,
+    "memory": memory.run,
     "accuracy": accuracy.run,
 }
 
@@ -24,13 +25,23 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no section {unknown[0]!r}; choose among {', '.join(SECTIONS)}")
     warnings.simplefilter("error")
+    if arguments.quick:
+        print("Small sizes: aims are meant for the full ones, and nothing is kept.\n")
     for name in arguments.sections or SECTIONS:
-        start = time.perf_counter()
-        result = SECTIONS[name](arguments.quick)
-        seconds = time.perf_counter() - start
-        print(report.as_text(result, seconds), flush=True)
-        if not arguments.quick:
-            report.keep(name, result, seconds)
+        run_section(name, arguments.quick)
+
+
+def run_section(name: str, quick: bool) -> None:
+    start = time.perf_counter()
+    try:
+        result = SECTIONS[name](quick)
+    except report.Skipped as reason:
+        print(f"== {name} left out: {reason}\n")
+        return
+    seconds = time.perf_counter() - start
+    print(report.as_text(result, seconds), flush=True)
+    if not quick:
+        report.keep(name, result, seconds)
 
 
 if __name__ == "__main__":

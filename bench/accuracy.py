@@ -9,7 +9,7 @@ import pandas
 from sklearn.ensemble import ExtraTreesClassifier
 
 from bench.folds import cross_validate, draw_folds
-from bench.report import Result, spread
+from bench.report import Result, Skipped, spread
 from bench.runner import ask_rivals
 from privet import Categorical, MajorityForestClassifier, Schema
 from privet.data import encode, open_table
@@ -22,7 +22,7 @@ PAPER_AUC = {"adult": 0.861, "mushroom": 0.992, "magic": 0.848}
 def run(quick: bool) -> Result:
     repeats = 1 if quick else 3
     if "PRIVET_DATA" not in os.environ:
-        raise SystemExit("The tables are not here.\nHint: set PRIVET_DATA to the folder that holds them.")
+        raise Skipped("the tables are not here; set PRIVET_DATA to the folder that holds them.")
     rows = []
     for name in TABLES[1:3] if quick else TABLES:
         rows += _rows(name, *read(name), repeats)

@@ -1,16 +1,15 @@
-"""A whole fit, encoding and noise included, beside rivals on the same arrays; and its memory."""
+"""A whole fit, encoding and noise included, beside rivals on the same arrays."""
 
 from sklearn.ensemble import ExtraTreesClassifier
 
-from bench import made, memory
+from bench import made
 from bench.clock import seconds
-from bench.report import Result, at_least, at_most, cores
-from bench.runner import ask_fresh, ask_rivals
+from bench.report import Result, at_least, cores
+from bench.runner import ask_rivals
 from privet import MajorityForestClassifier
 
 SHAPE = {"n_trees": 100, "max_depth": 12}
-DIFFPRIVLIB_AIM, EXTRA_TREES_AIM, MEMORY_AIM = 4, 50, 2
-CODE_BYTES = 2
+DIFFPRIVLIB_AIM, EXTRA_TREES_AIM = 4, 50
 
 
 def run(quick: bool) -> Result:
@@ -37,7 +36,6 @@ def run(quick: bool) -> Result:
         "Accuracy on 20,000 fresh rows.",
         f"diffprivlib {rival['versions']['diffprivlib']} runs with scikit-learn "
         f"{rival['versions']['scikit-learn']} and, like ours, gives each row to one tree.",
-        _memory(X, y),
     ]
     return Result("fit of a majority forest", rows, notes)
 
@@ -45,16 +43,3 @@ def run(quick: bool) -> Result:
 def _row(what, time, ours, accuracy, aim=None):
     met = at_least(time / ours, aim) if aim else {"aim": "", "met": ""}
     return {"fit": what, "seconds": time, "x": time / ours, **met, "accuracy": accuracy}
-
-
-def _memory(X, y) -> str:
-    """One line on the peak; the aim is a multiple of what the codes take."""
-    if not memory.STATUS.exists():
-        return "Peak memory is measured on Linux only."
-    peak = ask_fresh("bench.memory", SHAPE, {"X": X, "y": y})["peak_mb"]
-    codes = X.size * CODE_BYTES / 1e6
-    met = at_most(peak / codes, MEMORY_AIM)
-    return (
-        f"Peak memory of our fit above its input: {peak:.0f} MB, {peak / codes:.2f} x the codes' "
-        f"{codes:.0f} MB (aim {met['aim']}: {met['met']})."
-    )

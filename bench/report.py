@@ -29,6 +29,10 @@ class Result:
     notes: Sequence[str] = ()
 
 
+class Skipped(Exception):
+    """A section cannot run here; the message says why."""
+
+
 def at_least(value: float, aim: float) -> dict[str, str]:
     return {"aim": f">= {aim:g}", "met": "yes" if value >= aim else "no"}
 
@@ -70,7 +74,7 @@ def page() -> str:
         facts = kept["machine"]
         versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
         parts.append(
-            f"## {path.stem}: {kept['title']}\n\n"
+            f"## {kept['title']}\n\n"
             f"{facts['date']}, {facts['cores']} cores of {facts['cpu']}, {facts['system']}; {versions}; "
             f"{kept['seconds']:.0f} s.\n\n" + "\n".join(_markdown(kept["rows"])) + "\n"
         )
