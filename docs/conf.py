@@ -25,7 +25,7 @@ myst_heading_anchors = 3
 def epsilon_table() -> str:
     """What ε promises, in numbers."""
     lines = ["| ε | odds grow at most by | certainty from even odds | advantage |", "|--:|--:|--:|--:|"]
-    for epsilon in (0.01, 0.1, 0.5, 1, 2, 3, 5, 10):
+    for epsilon in (0.01, 0.1, 0.5, 1, 2, 3, 5):
         odds = exp(epsilon)
         sure, advantage = odds / (1 + odds), (odds - 1) / (odds + 1)
         lines.append(f"| {epsilon:g} | × {odds:,.2f} | {sure:.2%} | {advantage:.2%} |")
