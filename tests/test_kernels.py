@@ -131,7 +131,7 @@ def test_grown_trees_split_what_a_node_can_still_hold(within_node):
 
 
 def test_a_node_that_nothing_can_split_passes_all_rows_on():
-    view, threshold = grow_complete(np.zeros((1, 1), int), np.array([2]), 3, True, np.zeros((2, 1, 8)))
+    _, threshold = grow_complete(np.zeros((1, 1), int), np.array([2]), 3, True, np.zeros((2, 1, 8)))
     assert threshold[0, 1] == 1
     assert (threshold[0, 2:] == 0).all()
 

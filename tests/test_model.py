@@ -1,0 +1,105 @@
+"""Model files: what goes in comes out, and nothing else gets in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from privet import Continuous, Label, MajorityForestClassifier, Schema, load_model
+from privet.errors import ModelFileError
+from privet.model.file import MAGIC, read_model, write_model
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    schema = Schema([Continuous("x", 0, 1), Continuous("z", 0, 1)], Label("y", [0, 1]))
+    rng = np.random.default_rng(0)
+    X = rng.random((4000, 2))
+    return MajorityForestClassifier(1.0, schema=schema, n_trees=20).fit(X, (X[:, 0] > X[:, 1]) * 1)
+
+
+@pytest.fixture
+def path(fitted, tmp_path):
+    fitted.model_.save(tmp_path / "forest.privet")
+    return tmp_path / "forest.privet"
+
+
+def test_saving_and_loading_is_the_identity(fitted, path, tmp_path):
+    loaded = load_model(path)
+    X = np.random.default_rng(1).random((500, 2))
+    assert (loaded.shares(X) == fitted.model_.shares(X)).all()
+    assert loaded.card == fitted.privacy_card_
+    assert loaded.schema == fitted.model_.schema
+    loaded.save(tmp_path / "again.privet")
+    assert (tmp_path / "again.privet").read_bytes() == path.read_bytes()
+
+
+def test_describe_tells_the_structure(fitted, path):
+    told = load_model(path).describe()
+    assert told["trees"] == 20 and told["leaves"] == 20 * 2 ** told["depth"]
+    assert sum(told["splits by feature"].values()) == 20 * (2 ** told["depth"] - 1)
+
+
+def test_a_cut_file_is_refused_at_any_place(path):
+    whole = path.read_bytes()
+    for length in [0, 3, len(MAGIC), 20, 40, len(whole) // 2, len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match=r"cut or edited|not a privet model"):
+            load_model(path)
+
+
+def test_an_edited_file_is_refused_at_any_place(path):
+    whole = path.read_bytes()
+    for place in np.linspace(len(MAGIC) + 2, len(whole) - 1, 40).astype(int):
+        edited = bytearray(whole)
+        edited[place] ^= 1
+        path.write_bytes(bytes(edited))
+        with pytest.raises(ModelFileError):
+            load_model(path)
+
+
+def test_a_newer_format_is_refused_by_name(path):
+    body = path.read_bytes()[:-32].replace(MAGIC + b"1\n", MAGIC + b"2\n", 1)
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    with pytest.raises(ModelFileError, match="format 2; this version reads up to 1"):
+        load_model(path)
+
+
+def test_a_model_of_an_unknown_kind_is_refused(tmp_path):
+    write_model(tmp_path / "m", {"kind": "oracle"}, {})
+    with pytest.raises(ModelFileError, match="oracle"):
+        load_model(tmp_path / "m")
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "m").write_text(json.dumps({"kind": "label-forest"}))
+    with pytest.raises(ModelFileError, match="not a privet model"):
+        load_model(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="cannot read"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError, match="cannot read"):
+        load_model(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(fitted, tmp_path):
+    with pytest.raises(ModelFileError, match="cannot write"):
+        fitted.model_.save(tmp_path / "no" / "such" / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dtype", ["<u2", ">u2", "<i4", "<f8", "|u1"])
+def test_arrays_of_any_type_and_order_come_back(tmp_path, dtype):
+    array = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    write_model(tmp_path / "m", {"kind": "x"}, {"a": array, "b": np.zeros((0, 5))})
+    header, arrays = read_model(tmp_path / "m")
+    assert header == {"kind": "x"}
+    assert (arrays["a"] == array).all() and arrays["b"].shape == (0, 5)
+
+
+def test_a_model_holds_neither_the_number_of_rows_nor_a_pickle(fitted, path):
+    data = path.read_bytes()
+    assert b"4000" not in data.split(b"arrays")[0]
+    assert b"numpy" not in data and b"\x80\x04" not in data[:2000]

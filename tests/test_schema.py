@@ -1,0 +1,95 @@
+"""The public contract: what it accepts, refuses, and keeps through JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from privet import Categorical, Continuous, Label, Schema
+from privet.errors import SchemaError
+from privet.schema import MAX_CELLS, canonical
+
+LABEL = Label("y", [0, 1])
+
+
+def test_json_keeps_everything(schema, tmp_path):
+    bounded = Schema(schema.features, schema.label, max_rows=1000)
+    bounded.save(tmp_path / "s.json")
+    assert Schema.load(tmp_path / "s.json") == bounded
+    assert Schema.load(tmp_path / "s.json").fingerprint == bounded.fingerprint
+
+
+def test_fingerprint_follows_what_constrains(schema):
+    wider = Schema([Continuous("height", 0, 3), *schema.features[1:]], schema.label)
+    assert wider.fingerprint != schema.fingerprint
+    assert Schema(schema.features, schema.label, 5).fingerprint != schema.fingerprint
+
+
+def test_entries_of_the_data_folder_are_schemas_as_they_stand(real_schemas):
+    adult = real_schemas["adult"]
+    assert len(real_schemas) == 22
+    assert [f.name for f in adult.features][:2] == ["age", "workclass"]
+    assert adult.features[0] == Continuous("age", 17, 90, integer=True, missing=False)
+    assert adult.features[1].missing
+    assert adult.label == Label("label", ["<=50K", ">50K"])
+    assert adult.max_rows == 48842
+    for schema in real_schemas.values():
+        assert Schema.from_dict(schema.to_dict()) == schema
+
+
+def test_cells_of_a_range():
+    assert Continuous("x", 0, 1).n_cells == MAX_CELLS
+    assert Continuous("x", 17, 90, integer=True).n_cells == 74
+    assert Continuous("x", 0, 10**9, integer=True).n_cells == MAX_CELLS
+    assert Continuous("x", 17, 90, integer=True).edge(3) == 20
+    assert Continuous("x", -1.0, 1.0).edge(0) == -1
+    assert Categorical("c", ["a", "b"]).n_codes == 4
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Continuous("x", 1, 1), "lower must be below upper"),
+        (lambda: Continuous("x", 2, 1), "lower must be below upper"),
+        (lambda: Continuous("x", 0, float("inf")), "finite"),
+        (lambda: Continuous("x", "0", 1), "must be numbers"),
+        (lambda: Continuous("x", 0.5, 3, integer=True), "integer bounds"),
+        (lambda: Continuous("", 0, 1), "need a name"),
+        (lambda: Categorical("x", []), "no values"),
+        (lambda: Categorical("x", ["a", "a"]), "twice"),
+        (lambda: Categorical("x", [1, "1"]), "twice"),
+        (lambda: Categorical("x", [None]), "text, numbers"),
+        (lambda: Categorical("x", range(70_000)), "more than"),
+        (lambda: Label("y", []), "no values"),
+        (lambda: Schema([], LABEL), "at least one feature"),
+        (lambda: Schema([Continuous("y", 0, 1)], LABEL), "more than once"),
+        (lambda: Schema([Continuous("x", 0, 1)] * 2, LABEL), "more than once"),
+        (lambda: Schema([Continuous("x", 0, 1)], LABEL, max_rows=0), "max_rows"),
+        (lambda: Schema.from_dict({"features": []}), "not a schema"),
+        (lambda: Schema.from_dict([]), "not a schema"),
+        (lambda: Schema.from_dict({"features": [{"name": "x", "type": "text"}], "label": {}}), "type"),
+        (lambda: Schema.load("nowhere.json"), "no schema file"),
+    ],
+)
+def test_a_wrong_schema_is_refused_with_a_reason(make, message):
+    with pytest.raises(SchemaError, match=message):
+        make()
+
+
+def test_a_file_that_is_not_json_is_refused(tmp_path):
+    (tmp_path / "s.json").write_text("{")
+    with pytest.raises(SchemaError, match="is not JSON"):
+        Schema.load(tmp_path / "s.json")
+
+
+def test_keys_that_do_not_constrain_are_passed_over(schema):
+    data = json.loads(json.dumps(schema.to_dict()))
+    data["note"] = data["features"][0]["note"] = "from the code book"
+    assert Schema.from_dict(data) == schema
+
+
+def test_values_are_found_whatever_type_a_table_reads_them_as():
+    assert canonical(2) == canonical(2.0) == canonical("2") == "2"
+    assert canonical(2.5) == "2.5"
+    assert canonical(float("nan")) == "nan"

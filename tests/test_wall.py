@@ -1,0 +1,152 @@
+"""Nothing outside the wall counts rows or draws noise: contracts, a lint, and attempts."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privet
+from privet import Protected, protect
+
+PACKAGE = Path(privet.__file__).parent
+ROOT = PACKAGE.parents[1]
+
+MAY_DRAW = {
+    "privacy/bits.py": "secure bits, and the repeatable ones of studies",
+    "learners/random_trees.py": "public structure",
+    "learners/boosting.py": "public structure",
+    "learners/boosting_trees.py": "public structure",
+    "learners/majority_forest.py": "public structure",
+    "cli/population.py": "invented people",
+    "cli/demo.py": "invented people",
+}
+GENERATORS = {
+    "random",
+    "secrets",
+    "urandom",
+    "getrandbits",
+    "default_rng",
+    "RandomState",
+    "check_random_state",
+}
+
+
+def random_names(source: str) -> set[str]:
+    """Names of random generators that a module imports, calls or reaches through an attribute."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            names = {alias.name.split(".")[0] for alias in node.names} | set(module.split("."))
+            found |= names & GENERATORS
+        elif isinstance(node, ast.Attribute) and node.attr in GENERATORS:
+            found.add(node.attr)
+        elif isinstance(node, ast.Name) and node.id in GENERATORS - {"random"}:
+            found.add(node.id)
+    return found
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_named_modules_touch_random_generators(path):
+    if str(path.relative_to(PACKAGE)) not in MAY_DRAW:
+        assert random_names(path.read_text()) == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import random",
+        "from numpy.random import default_rng",
+        "import numpy as np; np.random.laplace()",
+        "import os; os.urandom(8)",
+        "from secrets import randbits",
+        "from sklearn.utils import check_random_state",
+    ],
+)
+def test_the_lint_sees_every_way_to_draw(line):
+    assert random_names(line)
+
+
+def test_learners_draw_no_noise():
+    """What learners draw is structure: they may not name a law of noise."""
+    for path in (PACKAGE / "learners").glob("*.py"):
+        words = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
+        assert not words & {"laplace", "normal", "geometric", "exponential", "standard_normal", "gumbel"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nobody_reaches_through_the_wall(path):
+    """The wall's own attributes are named nowhere else."""
+    if path.parent.name == "privacy":
+        return
+    names = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
+    assert not names & {"_engine", "_ask", "_bits", "_with_noise", "_choose", "_planned"}
+
+
+def broken_by(tmp_path: Path, file: str, line: str) -> str:
+    """What the import contracts say of a copy of the package with one line more."""
+    shutil.copytree(PACKAGE, tmp_path / "src" / "privet")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    target = tmp_path / "src" / "privet" / file
+    target.write_text(target.read_text() + f"\n{line}\n")
+    code = (
+        "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports_command as m; m()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, "--no-cache"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "Contracts:" in run.stdout, run.stdout + run.stderr
+    return run.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("learners/majority_forest.py", "from privet.kernels.count import count_leaves"),
+        ("learners/majority_forest.py", "from privet.engines import MemoryEngine"),
+        ("learners/random_trees.py", "from privet.privacy.samplers import geometric"),
+        ("model/forest.py", "from privet.kernels.count import count_leaves"),
+        ("schema.py", "from privet.data import encode"),
+        ("kernels/route.py", "from privet.privacy import Budget"),
+    ],
+)
+def test_a_forbidden_import_breaks_the_contract(tmp_path, file, line):
+    assert "0 broken" not in broken_by(tmp_path, file, line)
+
+
+def test_the_package_as_it_is_keeps_the_contracts(tmp_path):
+    assert "0 broken" in broken_by(tmp_path, "schema.py", "")
+
+
+def test_what_a_learner_is_given_shows_no_row(schema, account, people):
+    """Every public attribute of protected rows, called without an ε where it can be, is harmless."""
+    protected = protect(pd.DataFrame(people), schema, account)
+    protected.noisy_count(epsilon=1)
+    for name in dir(protected):
+        if name.startswith("_"):
+            continue
+        value = getattr(protected, name)
+        assert not isinstance(value, np.ndarray)
+        assert "500" not in repr(value)
+    questions = [n for n in dir(Protected) if n.startswith(("noisy_", "choose"))]
+    assert questions
+    for name in questions:
+        with pytest.raises((TypeError, privet.QuestionError)):
+            getattr(protected, name)()
+    assert account.spent().epsilon == 1
+
+
+def test_the_wall_can_be_read_in_one_sitting():
+    lines = sum(len(path.read_text().splitlines()) for path in (PACKAGE / "privacy").glob("*.py"))
+    assert lines <= 1700
