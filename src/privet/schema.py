@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ class Categorical:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "categories", tuple(self.categories))
+        object.__setattr__(self, "categories", _listed(f"feature {self.name!r}", self.categories))
         _check_values(f"feature {self.name!r}", self.categories, at_least=1)
 
     @property
@@ -137,7 +137,7 @@ class Label:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "values", _listed(f"label {self.name!r}", self.values))
         _check_values(f"label {self.name!r}", self.values, at_least=1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,8 +227,11 @@ class Schema:
                 f"there is no schema file {str(path)!r}.",
                 "write one, or draft one with `privet schema draft`.",
             ) from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise SchemaError(f"{str(path)!r} is not JSON ({error}).") from None
+        except OSError as error:
+            raise SchemaError(f"cannot read {str(path)!r} ({error.strerror}).", "check the path.") from None
+        except (ValueError, RecursionError):
+            hint = "a schema is a JSON file in UTF-8; `privet schema draft` writes one."
+            raise SchemaError(f"{str(path)!r} is not JSON.", hint) from None
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
@@ -264,6 +267,13 @@ def _feature(item: Mapping[str, Any]) -> Feature:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise SchemaError("every feature and the label need a name (text).")
+
+
+def _listed(what: str, values: object) -> tuple[Scalar, ...]:
+    """Values as a tuple; a text is not taken for a list of its letters."""
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise SchemaError(f"{what}: values must be a list.", 'write ["no", "yes"].')
+    return tuple(values)
 
 
 def _check_values(what: str, values: Sequence[Scalar], at_least: int) -> None:

@@ -15,11 +15,13 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from privet.data.codes import array_to_arrow, code_dtype, encode_categorical
-from privet.data.table import Column, column_to_arrow, open_table, wrong_type
+from privet.data.table import Column, column_to_arrow, open_table, require_table_file, wrong_type
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, canonical
 
 MAX_DRAFT_CATEGORIES = 1000
+NOT_A_NUMBER = "not a number"
+TOO_MANY_ROWS = "rows above max_rows"
 
 
 def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()) -> Schema:
@@ -43,7 +45,8 @@ def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()
     names = list(columns)
     for name in [*omit, *([] if label is None else [label])]:
         if name not in columns:
-            raise DataError(f"column {name!r} is missing.", f"columns are {', '.join(names)}.", column=name)
+            hint = "give a name that stands in the table's first line."
+            raise DataError(f"column {name!r} is missing.", hint, column=name)
     names = [name for name in names if name not in omit]
     if label in omit or not names:
         raise SchemaError("no label is left to draft.", "omit fewer columns.")
@@ -59,7 +62,7 @@ def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
     -------
     dict
         For each column the counts under ``missing``, ``below``, ``above``, ``not a number`` and
-        ``unknown`` that are not zero.
+        ``unknown`` that are not zero; the label's also hold ``rows above max_rows``.
     """
     table = open_table(source, _as_text(schema) if isinstance(source, str | Path) else schema)
     table.require([*schema.feature_names, schema.label.name])
@@ -68,7 +71,14 @@ def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
         *schema.features,
         Categorical(schema.label.name, schema.label.values),
     ]
-    return {f.name: _outside(columns[f.name], f) for f in features}
+    counts = {f.name: _outside(columns[f.name], f) for f in features}
+    n_rows = len(columns[schema.label.name])
+    if n_rows == 0:
+        raise DataError("the table has no rows.", "check the file or the filter that made it.")
+    excess = n_rows - (schema.max_rows or math.inf)
+    if excess > 0:
+        counts[schema.label.name][TOO_MANY_ROWS] = int(excess)
+    return counts
 
 
 def _as_text(schema: Schema) -> Schema:
@@ -87,7 +97,7 @@ def _outside(column: Column, feature: Feature) -> dict[str, int]:
         absent = np.isnan(values).sum() - unreadable
         counts = {
             "missing": absent,
-            "not a number": unreadable,
+            NOT_A_NUMBER: unreadable,
             "below": (values < feature.lower).sum(),
             "above": (values > feature.upper).sum(),
         }
@@ -136,6 +146,7 @@ def _all_columns(source: Any) -> Mapping[str, Column]:
 
 
 def _read_whole(path: Path) -> pa.Table:
+    require_table_file(path)
     try:
         if path.suffix == ".parquet":
             return pa_parquet.read_table(path)
@@ -143,8 +154,6 @@ def _read_whole(path: Path) -> pa.Table:
         # Dates and truth values are categories, and a fit will read them as they are written.
         texts = [field.name for field in table.schema if not _is_number(field.type)]
         return _read_csv(path, texts) if texts else table
-    except FileNotFoundError:
-        raise DataError(f"there is no file {str(path)!r}.", "check the path.") from None
     except (pa.ArrowException, OSError, EOFError):
         hint = "check that it is a whole file in UTF-8, with as many fields in every line as in the first."
         raise DataError(f"{path.name!r} could not be read as CSV or Parquet.", hint) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,24 +97,32 @@ def _open_array(array: np.ndarray, schema: Schema) -> Table:
     return Table(None, fetch, array if array.dtype.kind in "fiu" else None)
 
 
-def _open_path(path: Path, schema: Schema) -> Table:
+def require_table_file(path: Path) -> None:
+    """Refuse a path that is not a CSV or Parquet file by its name."""
+    if path.is_dir():
+        raise DataError(f"{str(path)!r} is a folder.", "give one .csv, .csv.gz or .parquet file.")
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}.", "check the path.")
-    if path.suffix == ".parquet":
-        return _open_parquet(path)
-    if path.name.endswith(CSV_SUFFIXES):
-        return _open_csv(path, schema)
-    raise DataError(f"{path.name!r} is neither CSV nor Parquet.", "use .csv, .csv.gz or .parquet.")
+    if path.suffix != ".parquet" and not path.name.endswith(CSV_SUFFIXES):
+        raise DataError(f"{path.name!r} is neither CSV nor Parquet.", "use .csv, .csv.gz or .parquet.")
+
+
+def _open_path(path: Path, schema: Schema) -> Table:
+    require_table_file(path)
+    return _open_parquet(path) if path.suffix == ".parquet" else _open_csv(path, schema)
 
 
 def _open_parquet(path: Path) -> Table:
     try:
         names = pa_parquet.read_schema(path).names
-    except (pa.ArrowInvalid, OSError):
-        raise DataError(f"{path.name!r} is not a Parquet file.", "write it again.") from None
+    except (pa.ArrowException, OSError):
+        raise damaged(path) from None
 
     def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
-        table = pa_parquet.read_table(path, columns=list(columns))
+        try:
+            table = pa_parquet.read_table(path, columns=list(columns))
+        except (pa.ArrowException, OSError):
+            raise damaged(path) from None
         return {name: table.column(name) for name in columns}
 
     return Table(names, fetch)
@@ -123,7 +132,7 @@ def _open_csv(path: Path, schema: Schema) -> Table:
     continuous = {f.name for f in schema.features if isinstance(f, Continuous)}
     try:
         names = csv_header(path)
-    except (UnicodeDecodeError, OSError, StopIteration, csv.Error):
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error):
         raise DataError(
             f"{path.name!r} has no header row in UTF-8.", "name the columns in the first line."
         ) from None
@@ -158,6 +167,8 @@ def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Colu
             "mend the file, or make the column categorical; `privet schema check` counts such fields.",
             column=column,
         ) from None
+    except (pa.ArrowException, OSError):
+        raise damaged(path) from None
     return {name: table.column(name) for name in types}
 
 
@@ -168,6 +179,11 @@ def column_to_arrow(convert: Callable[[], Any], name: str) -> Column:
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
         raise wrong_type(name, "one type of value") from None
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def damaged(path: Path) -> DataError:
+    """Return the error of a file that cannot be read to its end."""
+    return DataError(f"{path.name!r} is damaged, or cannot be read.", "write it again, or check its rights.")
 
 
 def wrong_type(name: str, wanted: str) -> DataError:

@@ -104,8 +104,13 @@ class Ledger:
                 "CREATE TABLE IF NOT EXISTS event (number INTEGER PRIMARY KEY AUTOINCREMENT,"
                 " body TEXT NOT NULL, hash TEXT NOT NULL)"
             )
+        except sqlite3.OperationalError as error:
+            hint = "check the path and its rights, or wait for another process to finish."
+            raise BudgetError(f"cannot open the ledger {str(path)!r} ({error}).", hint) from None
         except sqlite3.DatabaseError as error:
-            raise BudgetError(f"cannot open the ledger {str(path)!r} ({error}).") from None
+            raise LedgerTampered(
+                f"cannot open the ledger {str(path)!r} ({error}).", "check the path, or restore a copy."
+            ) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -199,6 +204,8 @@ class Ledger:
         try:
             rows = self._db.execute("SELECT number, body, hash FROM event ORDER BY number").fetchall()
             last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name='event'").fetchone()
+        except sqlite3.OperationalError as error:
+            raise BudgetError(f"the ledger cannot be read ({error}).", "try again later.") from None
         except sqlite3.DatabaseError as error:
             raise LedgerTampered(f"the ledger cannot be read ({error}).", "restore a copy.") from None
         previous = GENESIS
@@ -217,9 +224,10 @@ class Ledger:
         """Hold the only write lock, with all events read under it."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             raise BudgetError(
-                "the ledger is locked by another process.", "wait for it to finish and try again."
+                f"the ledger cannot be written ({error}).",
+                "wait for other processes to finish, or check the file's rights.",
             ) from None
         try:
             yield self.events()
