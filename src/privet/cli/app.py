@@ -21,18 +21,18 @@ from privet.errors import (
 )
 from privet.version import __version__
 
-HELP = """
-PRIVET: decision trees and forests that give no one away.
+HELP = """PRIVET: decision trees and forests that give no one away.
 
-The [b]owner[/b] of a table writes a schema and sets a budget; an [b]analyst[/b] fits models until the
-budget is spent. Start with [b]privet demo[/b].
+The [b]owner[/b] of a table writes a schema and sets a budget; an [b]analyst[/b] fits models till it is spent.
+
+Start with [b]privet demo[/b]. No command overwrites a file, but the demo its own.
 """
 
-EXIT_CODES = """
-[b]Exit codes[/b]
+EXIT_CODES = """[b]Exit codes[/b]
 
-0 fine · 1 any other error · 2 wrong usage · 3 data or schema do not fit · 4 budget refused ·
-5 a model or ledger file cannot be trusted · 130 interrupted
+0 fine · 1 any other error · 2 wrong usage · 3 data or schema do not fit
+
+4 budget refused · 5 model or ledger file cannot be trusted · 130 interrupted
 """
 
 CODES: tuple[tuple[type[PrivetError], int], ...] = (
@@ -90,7 +90,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         show_error("interrupted.", "a question already asked stays charged; see `privet budget show`.")
         return 130
     except OSError as error:
-        show_error(f"{str(error.filename or 'a file')!r}: {error.strerror or type(error).__name__}.")
+        reason = error.strerror or type(error).__name__
+        show_error(f"cannot read or write {str(error.filename or 'a file')!r} ({reason}).", "check the path.")
         return 1
     except UsageError as error:
         return _show_usage(error)

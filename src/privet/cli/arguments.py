@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from privet.errors import DataError, UnknownAccount
+from privet.errors import UnknownAccount
 from privet.privacy import Account, Ledger
 
-Data = Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.", show_default=False)]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet.")]
+SchemaFile = Annotated[Path, typer.Option("--schema", metavar="FILE", help="Schema in JSON.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger; by default DATA.ledger.")
@@ -18,14 +19,6 @@ LedgerFile = Annotated[
 Name = Annotated[
     str | None, typer.Option(metavar="NAME", help="Account in the ledger; by default the data's file name.")
 ]
-
-
-def require_file(data: Path) -> None:
-    """Refuse a path that is no file before anything else is asked of it."""
-    if data.is_dir():
-        raise DataError(f"{str(data)!r} is a folder.", "give one .csv, .csv.gz or .parquet file.")
-    if not data.is_file():
-        raise DataError(f"there is no file {str(data)!r}.", "check the path.")
 
 
 def ledger_path(data: Path, ledger: Path | None) -> Path:

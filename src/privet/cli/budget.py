@@ -10,27 +10,32 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from privet.cli.arguments import Data, Json, LedgerFile, Name, ledger_path, open_account, require_file
+from privet.cli.arguments import Data, Json, LedgerFile, Name, ledger_path, open_account
 from privet.cli.output import out, show_json, table
+from privet.data.table import require_table_file
 from privet.errors import display
 from privet.privacy import Account, Budget, Charge, Ledger, in_sequence
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
 
-Epsilon = Annotated[float, typer.Option(help="The most that may be learnt of one person, in all.")]
+Epsilon = Annotated[
+    float, typer.Option(metavar="E", help="The most that may be learnt of one person, in all.")
+]
 
 
 @app.command()
 def create(
     data: Data,
     epsilon: Epsilon,
-    delta: Annotated[float, typer.Option(help="Chance that ε fails; 0 is the strict promise.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(metavar="D", help="Chance that ε fails; 0 is the strict promise.")
+    ] = 0.0,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Set the budget of a table, once."""
-    require_file(data)
+    require_table_file(data)
     budget = Budget(epsilon, delta)
     account = Ledger(ledger_path(data, ledger)).create(name or data.name, budget)
     show_account(account, as_json)
@@ -46,7 +51,7 @@ def show(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json
 def grant(
     data: Data,
     epsilon: Epsilon,
-    delta: Annotated[float | None, typer.Option(help="New δ; by default it stays.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="New δ; by default it stays.")] = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -101,7 +106,7 @@ def account_table(account: Account) -> Group:
     lines: list[RenderableType] = [Text.assemble((account.name, "bold"), f"  ({state['ledger']})")]
     lines.append(table(["", *parts], rows, parts))
     if state["delta"]:
-        note = f"  δ = {state['delta']:g}; a fit may be paid in ε or in ρ, whichever fits."
+        note = f"  δ = {state['delta']:g}: the sum of all fits must stay within ε, or within ρ of zCDP."
         lines.append(Text(note, style="dim"))
     return Group(*lines)
 

@@ -98,8 +98,8 @@ def _analyst(tell: Console, data: Path, model: Path, account: Account) -> Releas
     _command(tell, f"privet fit {data} --epsilon {EPSILON:g} … --out {model}")
     tell.print(
         f"{forest.card.learner['trees']} random trees, drawn without looking at anyone. Each patient goes "
-        "to one tree; a leaf then releases one word, its most frequent label, chosen with noise. That is all the "
-        f"analyst gets, and it keeps {forest.card.promise}."
+        "to one tree; a leaf then releases one word, its most frequent label, chosen with noise. That is "
+        f"all the analyst gets, and it keeps {forest.card.promise}."
     )
     return forest
 
@@ -140,9 +140,9 @@ def _meaning(tell: Console) -> None:
     factor = math.exp(EPSILON)
     tell.print(
         f"With any one patient in the table, no possible model is more than e^{EPSILON:g} = {factor:.2f} "
-        "times as likely as without, nor less by more than that. Someone who gave it even odds that a patient "
-        f"is in the table can be at most {factor / (1 + factor):.0%} sure after seeing the model, whatever else "
-        "they know. The smaller ε, the stronger the promise."
+        "times as likely as without, nor less by more than that. Someone who gave it even odds that a "
+        f"patient is in the table can be at most {factor / (1 + factor):.0%} sure after seeing the model, "
+        "whatever else they know. The smaller ε, the stronger the promise."
     )
 
 

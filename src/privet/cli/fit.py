@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli.arguments import Data, Json, LedgerFile, Name, open_account, require_file
+from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import out, require_new_file, show_json
+from privet.data.table import require_table_file
 from privet.errors import QuestionError
 from privet.learners import MajorityForestClassifier
 from privet.learners.base import PrivateClassifier
@@ -25,18 +26,17 @@ OPTIONS = {"n_trees": "--trees", "max_depth": "--depth", "random_state": "--seed
 
 def fit(
     data: Data,
-    schema: Annotated[Path, typer.Option(metavar="FILE", help="Schema in JSON.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of this fit.", show_default=False)],
-    out_file: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="New file for the model.", show_default=False)
-    ],
+    schema: SchemaFile,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of this fit.")],
+    out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="New file for the model.")],
     learner: Annotated[
         str, typer.Option(metavar="NAME", help=f"One of: {', '.join(LEARNERS)}.")
     ] = "majority-forest",
-    trees: Annotated[int | None, typer.Option(min=1, help="Number of trees.")] = None,
-    depth: Annotated[int | None, typer.Option(min=1, help="Depth of every tree.")] = None,
+    trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**32 - 1, help="Fixes the public structure, never the noise.")
+        int | None,
+        typer.Option(metavar="N", min=0, max=2**32 - 1, help="Fixes the public structure, never the noise."),
     ] = None,
     ledger: LedgerFile = None,
     name: Name = None,
@@ -47,7 +47,7 @@ def fit(
     Everything that can be checked without reading rows is checked before anything is charged.
     """
     estimator = _estimator(learner, epsilon, {"n_trees": trees, "max_depth": depth, "random_state": seed})
-    require_file(data)
+    require_table_file(data)
     require_new_file(out_file)
     contract = Schema.load(schema)
     account = open_account(data, ledger, name)

@@ -16,7 +16,7 @@ from privet.cli.output import facts, out, require_new_file, show_json
 from privet.model import load_model
 from privet.schema import Scalar
 
-Model = Annotated[Path, typer.Argument(help="Model file written by fit.", show_default=False)]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by fit.")]
 STANDARD_OUTPUT = Path("-")
 
 
@@ -77,8 +77,9 @@ def _write_csv(lines: TextIO, values: tuple[Scalar, ...] | Any, shares: np.ndarr
 
 
 def _text(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "\n".join(f"{name}  {_text(item)}" for name, item in value.items())
+    if isinstance(value, Mapping) and value:
+        width = max(map(len, value))
+        return "\n".join(f"{name:<{width}}  {_text(item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from privet.cli.arguments import Data, Json
+from privet.cli.arguments import Data, Json, SchemaFile
 from privet.cli.output import out, require_new_file, show_json, table, warn
 from privet.data import draft_schema, outside_counts
+from privet.data.draft import NOT_A_NUMBER, TOO_MANY_ROWS
 from privet.schema import Schema
 
 app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)
@@ -23,7 +24,7 @@ OWNER_ONLY = (
     "These are [b]exact counts[/b] of private rows: for the owner's eyes only. Do not pass them on, and do "
     "not fit a schema to them: widen it by what is publicly known."
 )
-REFUSED = "not a number"
+REFUSED = (NOT_A_NUMBER, TOO_MANY_ROWS)
 
 
 @app.command()
@@ -58,7 +59,7 @@ def draft(
 @app.command()
 def check(
     data: Data,
-    schema: Annotated[Path, typer.Option(metavar="FILE", help="Schema in JSON.", show_default=False)],
+    schema: SchemaFile,
     as_json: Json = False,
 ) -> int:
     """Count what falls outside a schema (for the owner). Exit code 3 if a fit would refuse the table."""
@@ -76,19 +77,19 @@ def check(
     ]
     if rows:
         out.print(table(["column", "found", "rows", "what a fit makes of it"], rows, ["rows"]))
-    clean = sum(not found for found in counts.values())
-    out.print(f"{clean} of {len(counts)} columns lie wholly within the schema.")
+    else:
+        out.print("Every value lies within the schema.")
     if refused:
         out.print("[bold red]A fit would refuse this table.[/bold red]")
     return 3 if refused else 0
 
 
 def _would_refuse(counts: dict[str, dict[str, int]], label: str) -> bool:
-    return bool(counts[label]) or any(REFUSED in found for found in counts.values())
+    return bool(counts[label]) or any(kind in REFUSED for found in counts.values() for kind in found)
 
 
 def _meaning(kind: str, is_label: bool) -> str:
-    if is_label or kind == REFUSED:
+    if is_label or kind in REFUSED:
         return "refused"
     if kind in ("below", "above"):
         return "clamped to the bound"
