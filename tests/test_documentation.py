@@ -30,14 +30,10 @@ def test_examples_run_as_they_stand(page, tmp_path, monkeypatch):
 def test_proof_notes_named_in_the_code_exist():
     code = "\n".join(p.read_text() for p in (ROOT / "src").rglob("*.py"))
     notes = set(re.findall(r"docs/proofs/(\w+)\.md", code))
-    assert notes == {"sampling", "mechanisms", "sparse", "composition"}
+    assert notes >= {"sampling", "mechanisms", "sparse", "composition"}
     text = "\n".join((ROOT / "docs" / "proofs" / f"{note}.md").read_text() for note in notes)
-    flat = re.sub(r"\s+", " ", code)
-    named = {
-        n
-        for group in re.findall(r"Proof: ((?:\*[^*]+\*(?:, )?)+)", flat)
-        for n in re.findall(r"\*([^*]+)\*", group)
-    }
+    groups = re.findall(r"Proof: ((?:\*[^*]+\*(?:, )?)+)", re.sub(r"\s+", " ", code))
+    named = {title for group in groups for title in re.findall(r"\*([^*]+)\*", group)}
     assert {"Permute-and-flip", "Parallel composition"} <= named
     for title in named:
         assert re.search(rf"^#+ .*{re.escape(title)}", text, re.MULTILINE), title
