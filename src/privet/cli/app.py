@@ -45,6 +45,8 @@ CODES: tuple[tuple[type[PrivetError], int], ...] = (
 )
 """First match counts: a `LedgerTampered` is a `BudgetError` too."""
 
+INTERRUPTED = 130
+
 UsageError: Any = typer.BadParameter.__base__
 """What the parser raises; releases of typer differ in where they keep it."""
 
@@ -82,13 +84,16 @@ def _options(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake never ends in a traceback."""
     try:
-        return app(arguments, prog_name="privet", standalone_mode=False) or 0
+        code = app(arguments, prog_name="privet", standalone_mode=False) or 0
+        if code == INTERRUPTED:  # typer swallows the key press
+            raise KeyboardInterrupt
+        return int(code)
     except PrivetError as error:
         show_error(error.message, error.hint)
         return next((code for kind, code in CODES if isinstance(error, kind)), 1)
     except (typer.Abort, KeyboardInterrupt):
         show_error("interrupted.", "a question already asked stays charged; see `privet budget show`.")
-        return 130
+        return INTERRUPTED
     except OSError as error:
         reason = error.strerror or type(error).__name__
         show_error(f"cannot read or write {str(error.filename or 'a file')!r} ({reason}).", "check the path.")

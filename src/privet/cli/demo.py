@@ -65,10 +65,9 @@ def _invent(tell: Console, data: Path, fresh: Path) -> np.ndarray:
     write_people(invent_people(PATIENTS, seed=1), data)
     write_people(strangers, fresh)
     tell.print(
-        f"A hospital holds {PATIENTS:,} patients (all invented here): {data}\n"
-        f"{FRESH:,} other people, never seen in training, will judge the models: {fresh}",
-        soft_wrap=True,
+        f"A hospital holds {PATIENTS:,} patients, all of them invented here:\n  {data}", soft_wrap=True
     )
+    tell.print(f"{FRESH:,} others, never seen in training, will judge the models:\n  {fresh}", soft_wrap=True)
     return _labels(strangers)
 
 

@@ -1,0 +1,471 @@
+import csv
+import gzip
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from privet import Categorical, Continuous, Label, Ledger, Schema, load_model
+from privet.cli import fit as fit_command
+from privet.cli.main import main
+from privet.privacy import ledger as ledger_module
+
+SECRET = "SECRET-7731"
+SCHEMA = Schema(
+    [Continuous("age", 0, 120, integer=True), Categorical("town", ["north", "south"])],
+    Label("ill", ["no", "yes"]),
+    max_rows=1000,
+)
+
+
+def rows(n=400, seed=0):
+    random = np.random.default_rng(seed)
+    ages, towns = random.integers(0, 121, n), random.integers(0, 2, n)
+    return [
+        [int(age), ("north", "south")[town], "yes" if age > 60 else "no"]
+        for age, town in zip(ages, towns, strict=True)
+    ]
+
+
+def write_csv(path, lines, header=("age", "town", "ill")):
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *lines])
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a table, its schema and a budget of 1, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(Path("people.csv"), rows())
+    SCHEMA.save("schema.json")
+    assert main(["budget", "create", "people.csv", "--epsilon", "1", "--json"]) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def call(folder, capsys):
+    """Run a command; give its exit code, standard output and standard error."""
+    capsys.readouterr()
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return code, captured.out, captured.err
+
+    return run
+
+
+def fit_arguments(data="people.csv", **changes):
+    options = {"schema": "schema.json", "epsilon": 0.5, "out": "model.privet", "trees": 5, "depth": 3}
+    options |= changes
+    return ["fit", data, *(part for name, value in options.items() for part in (f"--{name}", value))]
+
+
+def events(data="people.csv"):
+    return [event["kind"] for event in Ledger(f"{data}.ledger").events()]
+
+
+def spent(data="people.csv"):
+    return float(Ledger(f"{data}.ledger").account(Path(data).name).spent().epsilon)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
+def test_fit_describe_predict(kind, call):
+    data = write_csv(Path("people.csv.gz" if kind == "csv.gz" else "people.csv"), rows())
+    if kind == "parquet":
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv(data), "people.parquet")
+        data = Path("people.parquet")
+    if kind != "csv":
+        assert call("budget", "create", data, "--epsilon", 1)[0] == 0
+    code, text, _ = call(*fit_arguments(data, seed=3))
+    assert code == 0 and "0.5-differential privacy" in text
+    assert events(data) == ["budget", "charge"] and spent(data) == 0.5
+    code, text, _ = call("describe", "model.privet")
+    assert code == 0 and "majority-forest" in text and "splits by feature" in text
+    code, text, _ = call("predict", "model.privet", data)
+    assert code == 0 and len(text.splitlines()) == 401
+
+
+def test_predictions_are_those_of_the_model_and_need_no_label(call):
+    call(*fit_arguments())
+    write_csv(Path("new.csv"), [line[:2] for line in rows(50, seed=1)], ("age", "town"))
+    shares = load_model("model.privet").shares("new.csv")
+    code, text, _ = call("predict", "model.privet", "new.csv")
+    table = list(csv.DictReader(io.StringIO(text)))
+    assert code == 0 and list(table[0]) == ["prediction", "share_no", "share_yes"]
+    np.testing.assert_allclose([[float(r["share_no"]), float(r["share_yes"])] for r in table], shares)
+    assert [r["prediction"] for r in table] == [("no", "yes")[i] for i in shares.argmax(axis=1)]
+    assert call("predict", "model.privet", "new.csv", "--out", "predictions.csv")[0] == 0
+    assert Path("predictions.csv").read_text() == text
+    code, text, _ = call("predict", "model.privet", "new.csv", "--json")
+    assert [r["prediction"] for r in json.loads(text)] == [r["prediction"] for r in table]
+
+
+def test_seed_fixes_the_structure(call):
+    for name in "ab":
+        call(*fit_arguments(seed=7, out=name, epsilon=0.1))
+    first, second = (load_model(name).trees for name in "ab")
+    np.testing.assert_array_equal(first.threshold, second.threshold)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "people.csv", "--schema", "schema.json", "--epsilon", "0.1", "--out", "other"],
+        ["predict", "model.privet", "people.csv"],
+        ["predict", "model.privet", "people.csv", "--out", "other"],
+        ["describe", "model.privet"],
+        ["budget", "show", "people.csv"],
+        ["budget", "grant", "people.csv", "--epsilon", "2"],
+        ["budget", "history", "people.csv"],
+        ["budget", "create", "people.csv", "--name", "again", "--epsilon", "2", "--delta", "1e-6"],
+        ["schema", "draft", "people.csv"],
+        ["schema", "draft", "people.csv", "--out", "other"],
+        ["schema", "check", "people.csv", "--schema", "schema.json"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_json_is_all_that_stands_on_standard_output(arguments, call):
+    call(*fit_arguments())
+    code, text, _ = call(*arguments, "--json")
+    assert code == 0
+    json.loads(text)
+
+
+def test_budget_commands(call):
+    call(*fit_arguments(epsilon=0.25))
+    _, text, _ = call("budget", "show", "people.csv", "--json")
+    state = json.loads(text)
+    parts = {part: state[part]["epsilon"] for part in ("budget", "spent", "left")}
+    assert parts == {"budget": 1.0, "spent": 0.25, "left": 0.75}
+    _, text, _ = call("budget", "grant", "people.csv", "--epsilon", 3, "--json")
+    assert json.loads(text)["left"] == {"epsilon": 2.75}
+    _, text, _ = call("budget", "history", "people.csv", "--json")
+    assert [event["kind"] for event in json.loads(text)] == ["budget", "charge", "grant"]
+    code, text, _ = call("budget", "history", "people.csv")
+    assert code == 0 and "ε=0.25" in text and "most frequent label" in text
+
+
+def test_grant_keeps_delta_unless_told(call):
+    call("budget", "create", "people.csv", "--name", "loose", "--epsilon", 1, "--delta", 1e-6)
+    _, text, _ = call("budget", "grant", "people.csv", "--name", "loose", "--epsilon", 2, "--json")
+    assert json.loads(text)["delta"] == 1e-6 and json.loads(text)["left"]["rho"] > 0
+    _, text, _ = call(
+        "budget", "grant", "people.csv", "--name", "loose", "--epsilon", 2, "--delta", 0, "--json"
+    )
+    assert json.loads(text)["delta"] == 0
+
+
+def test_ledger_and_name_can_be_chosen(call):
+    where = ["--ledger", "elsewhere.db", "--name", "census"]
+    assert call("budget", "create", "people.csv", "--epsilon", 1, *where)[0] == 0
+    assert call(*fit_arguments(), *where)[0] == 0
+    assert float(Ledger("elsewhere.db").account("census").spent().epsilon) == 0.5
+    assert spent() == 0
+
+
+USAGE = {
+    "no such learner": ({"learner": "oracle"}, "majority-forest"),
+    "epsilon 0": ({"epsilon": 0}, "above 0"),
+    "epsilon below 0": ({"epsilon": -1}, "above 0"),
+    "epsilon nan": ({"epsilon": "nan"}, "finite"),
+    "epsilon inf": ({"epsilon": "inf"}, "finite"),
+    "epsilon no number": ({"epsilon": "much"}, "--epsilon"),
+    "no trees": ({"trees": 0}, "--trees"),
+    "too deep": ({"depth": 99}, "max_depth"),
+    "too many leaves": ({"trees": 50_000, "depth": 24}, "fewer or shallower"),
+    "seed below 0": ({"seed": -1}, "--seed"),
+    "folder missing": ({"out": "nowhere/model"}, "nowhere/model"),
+    "folder as output": ({"out": "."}, "already"),
+    "output exists": ({"out": "people.csv"}, "overwrites nothing"),
+}
+MISFITS = {
+    "no such schema": ({"schema": "none.json"}, "schema draft"),
+    "schema is a folder": ({"schema": "."}, "directory"),
+    "schema is no JSON": ({"schema": "people.csv"}, "not JSON"),
+    "schema lacks features": ({"schema": "empty.json"}, '"features"'),
+    "column missing": ({"schema": "more.json"}, "'height' is missing"),
+    "no such data": ({"data": "none.csv"}, "no file"),
+    "folder as data": ({"data": "."}, "folder"),
+    "data of another kind": ({"data": "schema.json"}, "neither CSV nor Parquet"),
+}
+MISTAKES = [
+    *(pytest.param(change, 2, help, id=name) for name, (change, help) in USAGE.items()),
+    *(pytest.param(change, 3, help, id=name) for name, (change, help) in MISFITS.items()),
+    pytest.param({"epsilon": 1.5}, 4, "lower epsilon to 1", id="more than is left"),
+    pytest.param({"name": "other"}, 4, "privet budget create", id="unknown account"),
+    pytest.param({"ledger": "none.ledger"}, 4, "privet budget create", id="no ledger"),
+    pytest.param({"ledger": "schema.json"}, 5, "not a database", id="no ledger at all"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected", "help_text"), MISTAKES)
+def test_a_mistake_is_told_and_costs_nothing(change, expected, help_text, call):
+    Path("empty.json").write_text("{}")
+    Schema([*SCHEMA.features, Continuous("height", 0, 250)], SCHEMA.label).save("more.json")
+    code, text, error = call(*fit_arguments(**change))
+    assert code == expected and text == ""
+    assert error.startswith("Error: ") and help_text in error
+    assert events() == ["budget"] and not Path("model.privet").exists()
+    assert not Path("none.ledger").exists()
+
+
+def test_an_option_that_a_learner_does_not_have_is_refused(call, monkeypatch):
+    class Treeless(fit_command.MajorityForestClassifier):
+        def __init__(self, epsilon=1.0):
+            super().__init__(epsilon)
+
+    monkeypatch.setattr(fit_command, "LEARNERS", {"treeless": Treeless})
+    code, _, error = call(*fit_arguments(learner="treeless"))
+    assert code == 2 and "treeless has no --trees" in error and events() == ["budget"]
+
+
+def test_nothing_is_refused_twice_or_charged_twice(call):
+    assert call(*fit_arguments(out="a"))[0] == 0
+    assert call(*fit_arguments(out="b"))[0] == 0
+    code, _, error = call(*fit_arguments(out="c"))
+    assert code == 4 and "only its owner can grant more" in error
+    assert spent() == 1 and events() == ["budget", "charge", "charge"] and not Path("c").exists()
+    code, _, error = call("budget", "create", "people.csv", "--epsilon", 9)
+    assert code == 4 and "grant" in error
+
+
+def with_cell(column, value):
+    lines = rows()
+    lines[17][column] = value
+    return lines
+
+
+SECRETS = {
+    "in a number": with_cell(0, SECRET),
+    "in the label": with_cell(2, SECRET),
+    "in a line too long": [*rows(), ["1", "north", "no", SECRET]],
+    "in a line too short": [*rows(), [SECRET]],
+    "in the place of the header": None,
+}
+
+
+@pytest.mark.parametrize("lines", SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("kind", ["people.csv", "people.csv.gz"])
+def test_no_message_quotes_a_row_and_what_was_charged_is_given_back(lines, kind, call):
+    write_csv(Path(kind), rows())
+    call("budget", "create", kind, "--epsilon", 1)
+    if lines is None:
+        write_csv(Path(kind), rows(), header=(SECRET, "town", "ill"))
+    else:
+        write_csv(Path(kind), lines)
+    code, text, error = call(*fit_arguments(kind))
+    assert code == 3 and SECRET not in text + error
+    assert "Hint: " in error and spent(kind) == 0
+    _, text, error = call("schema", "check", kind, "--schema", "schema.json")
+    assert SECRET not in text + error
+    _, text, error = call("budget", "history", kind)
+    assert SECRET not in text + error
+
+
+@pytest.mark.parametrize(("column", "dtype"), [("age", "string"), ("age", "date"), ("ill", "string")])
+def test_no_message_quotes_a_row_of_parquet(column, dtype, call):
+    table = pyarrow.csv.read_csv("people.csv")
+    n = len(table)
+    value = pyarrow.array([SECRET] * n) if dtype == "string" else pyarrow.array([7731] * n, pyarrow.date32())
+    table = table.set_column(table.column_names.index(column), column, value)
+    pyarrow.parquet.write_table(table, "people.parquet")
+    call("budget", "create", "people.parquet", "--epsilon", 1)
+    for arguments in (
+        fit_arguments("people.parquet"),
+        ["schema", "check", "people.parquet", "--schema", "schema.json"],
+    ):
+        code, text, error = call(*arguments)
+        assert code == 3 and SECRET not in text + error and "1991" not in text + error
+    assert spent("people.parquet") == 0
+
+
+def test_an_unforeseen_error_does_not_quote_a_row(call, monkeypatch):
+    def fail(*_, **__):
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr(fit_command, "protect", fail)
+    code, text, error = call(*fit_arguments())
+    assert code == 1 and SECRET not in text + error and "KeyError" in error and "report" in error
+
+
+@pytest.mark.parametrize("name", ["people.csv.gz", "people.parquet"])
+def test_a_damaged_table_is_refused_and_costs_nothing(name, call):
+    lines = rows(30_000)
+    write_csv(Path("large.csv"), lines)
+    write_csv(Path("people.csv.gz"), lines)
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv("large.csv"), "people.parquet")
+    whole = Path(name).read_bytes()
+    cut = whole[: len(whole) // 2]
+    damaged = (
+        cut
+        if name.endswith("gz")
+        else whole[:100] + b"\xff" * (len(whole) // 2) + whole[100 + len(whole) // 2 :]
+    )
+    Path(name).write_bytes(damaged)
+    call("budget", "create", name, "--epsilon", 1)
+    for arguments in (
+        fit_arguments(name),
+        ["schema", "check", name, "--schema", "schema.json"],
+        ["schema", "draft", name],
+    ):
+        code, _, error = call(*arguments)
+        assert code == 3 and "Hint: " in error
+    assert spent(name) == 0
+
+
+def test_too_many_rows_are_refused_and_found_by_check(call):
+    write_csv(Path("people.csv"), rows(1001))
+    code, _, error = call(*fit_arguments())
+    assert code == 3 and "max_rows" in error and spent() == 0
+    code, text, _ = call("schema", "check", "people.csv", "--schema", "schema.json", "--json")
+    assert code == 3 and json.loads(text)["exact_counts_for_the_owner_only"]["ill"] == {
+        "rows above max_rows": 1
+    }
+
+
+@pytest.mark.parametrize("change", [lambda b: b[:-5], lambda b: b[:200], lambda b: b[:300] + b"!" + b[301:]])
+def test_a_model_cut_or_edited_is_refused(change, call):
+    call(*fit_arguments())
+    Path("bad.privet").write_bytes(change(Path("model.privet").read_bytes()))
+    for arguments in (["describe", "bad.privet"], ["predict", "bad.privet", "people.csv"]):
+        code, text, error = call(*arguments)
+        assert code == 5 and text == "" and "cut or edited" in error
+
+
+@pytest.mark.parametrize("path", ["none.privet", ".", "people.csv"])
+def test_what_is_no_model_is_refused(path, call):
+    code, _, error = call("describe", path)
+    assert code == 5 and "Hint: " in error
+
+
+def test_an_edited_ledger_is_refused(call):
+    with sqlite3.connect("people.csv.ledger") as database:
+        database.execute("""UPDATE event SET body = replace(body, '"1"', '"9"')""")
+    for arguments in (["budget", "show", "people.csv"], fit_arguments()):
+        code, _, error = call(*arguments)
+        assert code == 5 and "edited or cut" in error
+
+
+def test_a_locked_ledger_is_told(call, monkeypatch):
+    monkeypatch.setattr(ledger_module, "WAIT_SECONDS", 0.05)
+    holder = sqlite3.connect("people.csv.ledger", isolation_level=None)
+    for lock in ("IMMEDIATE", "EXCLUSIVE"):
+        holder.execute(f"BEGIN {lock}")
+        code, _, error = call(*fit_arguments())
+        assert code == 4 and "locked" in error
+        holder.execute("ROLLBACK")
+    holder.close()
+    assert events() == ["budget"]
+
+
+def test_interrupting_is_no_traceback_and_stays_charged(call, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privet.engines.memory.MemoryEngine.sum", interrupt)
+    code, _, error = call(*fit_arguments())
+    assert code == 130 and "interrupted" in error and "stays charged" in error
+    assert spent() == 0.5
+
+
+def test_predict_names_a_missing_column(call):
+    call(*fit_arguments())
+    write_csv(Path("new.csv"), [[line[0]] for line in rows(5)], ("age",))
+    code, text, error = call("predict", "model.privet", "new.csv")
+    assert code == 3 and text == "" and "'town' is missing" in error
+    code, _, error = call("predict", "model.privet", "people.csv", "--out", "people.csv")
+    assert code == 2 and "overwrites nothing" in error
+
+
+def test_draft_warns_loudly_and_can_be_fitted_with(call):
+    code, text, error = call("schema", "draft", "people.csv", "--label", "ill", "--out", "draft.json")
+    assert code == 0 and "MUST BE PUBLIC" in error and "draft.json" in text
+    assert Schema.load("draft.json").label == SCHEMA.label
+    assert call(*fit_arguments(schema="draft.json"))[0] == 0
+    code, text, _ = call("schema", "draft", "people.csv", "--label", "town", "--omit", "ill")
+    assert code == 0 and [f["name"] for f in json.loads(text)["features"]] == ["age"]
+    code, _, error = call("schema", "draft", "people.csv", "--omit", "height")
+    assert code == 3 and "'height' is missing" in error
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [(("0", "1"), (0, 1)), (("0.0", "1.0"), ("0.0", "1.0")), (("007", "008"), ("007", "008")),
+     (("false", "true"), ("false", "true")), (("2020-01-01", "2020-01-02"), ("2020-01-01", "2020-01-02"))],
+)  # fmt: skip
+def test_a_draft_finds_every_value_of_its_own_sample(written, values, call):
+    lines = [[age, written[town == "north"], written[ill == "yes"]] for age, town, ill in rows()]
+    write_csv(Path("people.csv"), lines)
+    call("schema", "draft", "people.csv", "--out", "draft.json")
+    assert Schema.load("draft.json").label.values == values
+    code, text, _ = call("schema", "check", "people.csv", "--schema", "draft.json", "--json")
+    assert code == 0 and not any(json.loads(text)["exact_counts_for_the_owner_only"].values())
+    assert call(*fit_arguments(schema="draft.json"))[0] == 0
+
+
+def test_check_counts_what_is_outside(call):
+    lines = rows()
+    lines[:5] = [
+        ["", "", "no"],
+        ["-3", "west", "no"],
+        ["200", "north", "no"],
+        ["x", "north", "no"],
+        ["5", "north", "?"],
+    ]
+    write_csv(Path("people.csv"), lines)
+    code, text, error = call("schema", "check", "people.csv", "--schema", "schema.json", "--json")
+    assert code == 3 and "OWNER'S EYES ONLY" in error
+    assert json.loads(text) == {
+        "exact_counts_for_the_owner_only": {
+            "age": {"missing": 1, "not a number": 1, "below": 1, "above": 1},
+            "town": {"missing": 1, "unknown": 1},
+            "ill": {"unknown": 1},
+        },
+        "fit_would_refuse": True,
+    }
+    code, text, _ = call("schema", "check", "people.csv", "--schema", "schema.json")
+    assert code == 3 and "clamped" in text and "A fit would refuse" in text
+
+
+def test_help_tells_the_exit_codes_and_fits_80_columns(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, text, _ = call("--help")
+    assert code == 0 and "Exit codes" in text
+    for meaning in ("wrong usage", "do not fit", "budget refused", "cannot be trusted", "interrupted"):
+        assert meaning in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["fit"], ["fit", "people.csv", "--nonsense"], ["budget", "show"]]
+)
+def test_wrong_usage(arguments, call):
+    code, text, error = call(*arguments)
+    assert code == 2 and text == "" and error.startswith("Error: ") and "--help" in error
+
+
+def test_version_in_a_process_of_its_own():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from privet.cli.main import main; sys.exit(main())", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("privet ") and done.stderr == ""
+
+
+def test_without_typer_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    assert main(["--version"]) == 1
+    assert "pip install 'privet[cli]'" in capsys.readouterr().err
