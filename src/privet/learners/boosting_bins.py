@@ -165,12 +165,8 @@ def pooled_totals(bins: Bins, noisy_rows: np.ndarray, sd: float) -> Totals:
 
 def class_shares(totals: Totals, n_rows: float) -> np.ndarray:
     """Class shares, shrunk to equality as far as their noise demands."""
-    n_labels = len(totals.rows)
-    n = max(totals.rows.sum(), n_labels * totals.sd, n_rows, 10.0)
-    shares = np.clip(totals.rows, 0, n) + 1e-9 * n
-    shares /= shares.sum()
-    sd = max(totals.sd / n, 1e-6)
-    means = np.array([truncated_normal(share, sd, 0.0, 1.0)[0] for share in shares])
+    sd = max(totals.sd / n_rows, 1e-6)
+    means = np.array([truncated_normal(rows / n_rows, sd, 0.0, 1.0)[0] for rows in totals.rows])
     means = np.clip(means, 0.002, 1)
     return np.asarray(means / means.sum())
 

@@ -48,7 +48,7 @@ class Start:
         if len(shares) > 2:
             logs = np.log(shares)
             return cls(shares, logs - logs.mean(), float((shares * (1 - shares)).mean()))
-        rarer = shares.min()
+        rarer = min(float(shares.min()), 0.5)
         p = rarer / (2 * (1 - rarer))
         score = unlinked(float(shares[-1]))
         return cls(shares, np.array([score]), max((1 - rarer) * p * (1 - p), 0.03))

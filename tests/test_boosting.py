@@ -1,0 +1,235 @@
+"""The boosting learner: it learns, spends exactly its budget, and releases nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privet
+from privet import BoostingClassifier, Budget, Categorical, Continuous, Label, Ledger, Schema, protect
+from privet.learners.boosting_bins import (
+    Totals,
+    class_shares,
+    join_cells,
+    make_cells,
+    truncated_normal,
+)
+from privet.learners.boosting_plan import FIRST_SHARE, Purse, make_plan
+from privet.learners.boosting_shapes import unlinked
+from privet.learners.boosting_trees import level_energy
+from privet.model.additive import probabilities
+from privet.privacy import StudyBits
+
+MIXED = [
+    Continuous("x", -1, 1),
+    Continuous("age", 0, 99, integer=True, missing=False),
+    Categorical("town", ["north", "south", "west"]),
+    Categorical("size", ["s", "m", "l"], ordered=True, missing=False),
+]
+
+
+def mixed_rows(n: int, n_labels: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows whose label depends on all features, on one only together with another."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(-1, 1, n)),
+            "age": rng.integers(0, 100, n),
+            "town": rng.choice(["north", "south", "west", None], n),
+            "size": rng.choice(["s", "m", "l"], n),
+        }
+    )
+    height = (
+        2 * frame["x"].fillna(-1) + frame["age"] / 50 + (frame["town"] == "south") * (frame["size"] == "m")
+    )
+    noisy = height.to_numpy() + rng.normal(0, 0.3, n)
+    return frame, np.digitize(noisy, np.quantile(noisy, np.arange(1, n_labels) / n_labels))
+
+
+def mixed_schema(n_labels: int, max_rows: int | None = None) -> Schema:
+    return Schema(MIXED, Label("y", list(range(n_labels))), max_rows)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_it_learns_mixed_features_with_missing_values(n_labels, delta):
+    X, y = mixed_rows(12_000, n_labels)
+    X_new, y_new = mixed_rows(3_000, n_labels, seed=1)
+    model = BoostingClassifier(2.0, delta, schema=mixed_schema(n_labels), random_state=0).fit(X, y)
+    assert model.score(X_new, y_new) > {2: 0.83, 3: 0.72}[n_labels]
+    shares = model.predict_proba(X_new)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares >= 0).all()
+    expected = np.bincount(y_new, minlength=n_labels) / len(y_new)
+    np.testing.assert_allclose(shares.mean(axis=0), expected, atol=0.05)
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 60])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_labels", [1, 2, 5])
+def test_it_survives_few_rows(n_rows, delta, n_labels):
+    X, y = mixed_rows(n_rows, n_labels)
+    for epsilon in (0.05, 20.0):
+        model = BoostingClassifier(epsilon, delta, schema=mixed_schema(n_labels)).fit(X, y)
+        shares = model.predict_proba(X)
+        assert np.isfinite(shares).all() and shares.shape == (n_rows, n_labels)
+
+
+def test_unknown_and_undeclared_missing_values_are_read():
+    X, y = mixed_rows(500, 2)
+    model = BoostingClassifier(1.0, schema=mixed_schema(2)).fit(X, y)
+    odd = pd.DataFrame({"x": [np.inf], "age": [np.nan], "town": ["nowhere"], "size": [None]})
+    assert np.isfinite(model.predict_proba(odd)).all()
+
+
+PLANS = list(itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 3, 20]))
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(0.1), Budget(1), Budget(8), Budget("0.1", "1e-6"), Budget(8, "1e-9")]
+)
+def test_every_plan_costs_exactly_the_budget(budget):
+    purse = Purse.of(budget)
+    for n_rows, n_features, n_labels in PLANS:
+        plan = make_plan(n_rows, n_features, n_labels, purse)
+        costs = [charge.cost for charge in plan.charges(purse)]
+        rest = sum(cost.epsilon if purse.pure else cost.rho for cost in costs)
+        assert rest + FIRST_SHARE * purse.total == purse.total
+        assert plan.depth <= 8 and plan.rounds * plan.n_trees < 1000
+
+
+@pytest.mark.parametrize(("n_rows", "n_labels"), [(40, 2), (3_000, 2), (3_000, 4)])
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_a_fit_spends_exactly_the_budget(n_rows, n_labels, delta):
+    X, y = mixed_rows(n_rows, n_labels)
+    budget = Budget("0.7", delta)
+    account = Ledger().create("people", budget)
+    model = BoostingClassifier("0.7", delta, schema=mixed_schema(n_labels), account=account).fit(X, y)
+    spent = account.spent()
+    total = spent.rho if budget.delta else spent.epsilon
+    assert total == (budget.rho if budget.delta else budget.epsilon)
+    unit = "rho" if budget.delta else "epsilon"
+    asked = model.privacy_card_.questions
+    assert sum(Fraction(question[unit]) for question in asked) == total
+    assert len(asked) == model.privacy_card_.learner["passes"]
+    with pytest.raises(privet.BudgetExceeded):
+        BoostingClassifier("0.01", delta, schema=mixed_schema(n_labels), account=account).fit(X, y)
+
+
+def test_the_model_does_not_hold_the_number_of_rows(tmp_path):
+    """A number of rows that no array has as a size or a value, whatever the noise."""
+    X, y = mixed_rows(12_347, 2)
+    model = BoostingClassifier(1.0, 1e-6, schema=mixed_schema(2)).fit(X, y).model_
+    model.save(tmp_path / "model.privet")
+    assert b"12347" not in (tmp_path / "model.privet").read_bytes()
+    additive = model.additive
+    for array in (additive.shapes, additive.leaves, additive.intercept, model.bin_shares, model.bands):
+        assert not np.isin(array, [12_347, (y == 0).sum(), (y == 1).sum()]).any()
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_a_saved_model_says_the_same(tmp_path, n_labels):
+    X, y = mixed_rows(3_000, n_labels)
+    model = BoostingClassifier(1.0, 1e-6, schema=mixed_schema(n_labels)).fit(X, y).model_
+    model.save(tmp_path / "model.privet")
+    loaded = privet.load_model(tmp_path / "model.privet")
+    np.testing.assert_array_equal(loaded.shares(X), model.shares(X))
+    assert loaded.describe() == model.describe() and loaded.card == model.card
+
+
+def test_noise_is_fresh_and_structure_repeats():
+    X, y = mixed_rows(4_000, 2)
+    first, second = (
+        BoostingClassifier(4.0, 1e-6, schema=mixed_schema(2), random_state=5).fit(X, y).model_.additive
+        for _ in range(2)
+    )
+    assert not np.array_equal(first.intercept, second.intercept)
+    # The first level's feature is drawn by noisy weights from the same random numbers.
+    assert (first.features[:64] == second.features[:64]).mean() > 0.8
+
+
+def test_study_bits_void_the_promise():
+    X, y = mixed_rows(1_000, 2)
+    account = Ledger().create("people", Budget(1))
+    protected = protect(X, mixed_schema(2), account, y, bits=StudyBits(1))
+    model = BoostingClassifier(1).fit(protected)
+    assert not model.privacy_card_.private
+
+
+def test_a_bound_on_the_rows_limits_what_is_believed():
+    mean, variance = truncated_normal(5_000.0, 1_000.0, 1.0, 300.0)
+    assert 150 < mean <= 300 and variance < 300**2
+    assert truncated_normal(500.0, 1.0, 1.0, np.inf)[0] == pytest.approx(500)
+    assert truncated_normal(-1e9, 1.0, 1.0, np.inf)[0] == 1
+
+
+def test_truncated_normal_agrees_with_scipy():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for mean, sd, low, high in [(0.2, 0.1, 0, 1), (-3, 2, 0, 1), (40, 30, 1, np.inf)]:
+        law = scipy_stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
+        assert truncated_normal(mean, sd, low, high) == pytest.approx((law.mean(), law.var()))
+
+
+def test_class_shares_shrink_to_equality():
+    certain = class_shares(Totals(np.array([900.0, 100.0]), 1.0), 1000.0)
+    np.testing.assert_allclose(certain, [0.9, 0.1], atol=0.002)
+    unsure = class_shares(Totals(np.array([900.0, 100.0]), 1e6), 1000.0)
+    np.testing.assert_allclose(unsure, [0.5, 0.5], atol=0.01)
+
+
+def test_bins_keep_every_cell_in_order():
+    rng = np.random.default_rng(0)
+    for n_cells in (1, 2, 16, 500):
+        bins = join_cells(rng.exponential(50, n_cells) + rng.normal(0, 20, n_cells), 20.0)
+        assert bins[0] == 0 and set(np.diff(bins)) <= {0, 1}
+    heavy = np.full(200, 10.0)
+    heavy[70] = 5_000
+    bins = join_cells(heavy, 1.0)
+    assert (bins == bins[70]).sum() == 1
+    assert 20 < bins[-1] <= 40
+
+
+def test_cells_cover_every_code():
+    cells, present = make_cells(mixed_schema(2), 16)
+    np.testing.assert_array_equal(np.diff(cells.first), [17, 16, 4, 3])
+    assert present == [16, 16, 3, 3]
+    table = [
+        cells.views.table[a:b] for a, b in itertools.pairwise([*cells.views.start, len(cells.views.table)])
+    ]
+    assert table[0][-1] == 16 and table[1][-1] == 8
+    np.testing.assert_array_equal(table[2], [0, 1, 2, 3, 3])
+    np.testing.assert_array_equal(table[3], [0, 1, 2, 0, 0])
+
+
+def test_the_link_undoes_itself_and_is_proper():
+    shares = np.array([0.001, 0.2, 0.5, 0.8, 0.999])
+    scores = np.array([[unlinked(share)] for share in shares])
+    np.testing.assert_allclose(probabilities(scores, 2)[:, 1], shares, atol=1e-9)
+    # The clipped gradient vanishes on average where the share of the second label is what the link says.
+    p = 1 / (1 + np.exp(-scores[:, 0]))
+    np.testing.assert_allclose(
+        shares * np.minimum(1 - p, 0.5) - (1 - shares) * np.minimum(p, 0.5), 0, atol=1e-9
+    )
+
+
+def test_level_energy_sees_the_level_that_matters():
+    leaves = np.array([0.0, 0, 1, 1]).reshape(1, 4, 1)
+    energy = level_energy(leaves, np.full((1, 4), 0.25))
+    assert energy[0, 0] == pytest.approx(0.25) and energy[0, 1] < 1e-6
+
+
+@pytest.mark.parametrize(("delta", "least"), [(1e-6, 0.9), (0.0, 0.89)])
+def test_adult_is_learnt_well(data_dir, real_schemas, delta, least):
+    from sklearn.metrics import roc_auc_score
+
+    frame = pd.read_csv(data_dir / "adult.csv.gz", keep_default_na=False, na_values=[""])
+    rows = np.random.default_rng(0).permutation(len(frame))
+    train, test = frame.iloc[rows[:32_561]], frame.iloc[rows[32_561:]]
+    model = BoostingClassifier(1.0, delta, schema=real_schemas["adult"], random_state=0)
+    model.fit(train.drop(columns="label"), train["label"])
+    shares = model.predict_proba(test.drop(columns="label"))[:, 1]
+    assert roc_auc_score(test["label"] == model.classes_[1], shares) > least
