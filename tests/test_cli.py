@@ -2,6 +2,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from privet import Categorical, Continuous, Label, Ledger, Schema, load_model
+from privet import Categorical, Continuous, Label, Ledger, Schema, __version__, load_model
 from privet.cli import fit as fit_command
 from privet.cli.main import main
 from privet.privacy import ledger as ledger_module
@@ -414,6 +415,24 @@ def test_a_draft_finds_every_value_of_its_own_sample(written, values, call):
     assert call(*fit_arguments(schema="draft.json"))[0] == 0
 
 
+def test_what_check_calls_a_number_a_fit_reads(call):
+    readable = ["nan", "inf", "-Infinity", "1e3", " 5", "+5", ".5", ""]
+    for token in [*readable, "1_0", "٣", "0x1", "1,5", "NA"]:
+        write_csv(Path("people.csv"), [[token, "north", "no"], ["1", "south", "yes"]])
+        checked, _, _ = call("schema", "check", "people.csv", "--schema", "schema.json")
+        call("budget", "grant", "people.csv", "--epsilon", 100)
+        fitted, _, _ = call(*fit_arguments(out=f"model-{token.strip().encode().hex()}"))
+        assert checked == fitted == (0 if token in readable else 3), token
+
+
+def test_a_column_that_stands_twice_is_refused(call):
+    write_csv(Path("people.csv"), [line[:1] + line for line in rows()], ("age", "age", "town", "ill"))
+    for arguments in (fit_arguments(), ["schema", "draft", "people.csv"]):
+        code, _, error = call(*arguments)
+        assert code == 3 and "'age' stands there twice" in error
+    assert events() == ["budget"]
+
+
 def test_check_counts_what_is_outside(call):
     lines = rows()
     lines[:5] = [
@@ -455,14 +474,20 @@ def test_wrong_usage(arguments, call):
     assert code == 2 and text == "" and error.startswith("Error: ") and "--help" in error
 
 
-def test_version_in_a_process_of_its_own():
+def test_a_process_of_its_own_without_a_locale(folder):
+    command = "import sys; from privet.cli.main import main; sys.exit(main())"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; from privet.cli.main import main; sys.exit(main())", "--version"],
+        [sys.executable, "-c", command, "budget", "show", "people.csv"],
         capture_output=True,
-        text=True,
-        check=True,
+        encoding="utf-8",
+        env=environment,
     )
-    assert done.stdout.startswith("privet ") and done.stderr == ""
+    assert done.returncode == 0 and "ε" in done.stdout and done.stderr == ""
+
+
+def test_version(call):
+    assert call("--version") == (0, f"privet {__version__}\n", "")
 
 
 def test_without_typer_it_says_what_to_install(monkeypatch, capsys):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli import budget, demo, fit, model, schema
-from privet.cli.output import out, show_error
+from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
     DataError,
@@ -83,6 +83,7 @@ def _options(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake never ends in a traceback."""
+    write_utf8()
     try:
         code = app(arguments, prog_name="privet", standalone_mode=False) or 0
         if code == INTERRUPTED:  # typer swallows the key press

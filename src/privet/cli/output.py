@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import tempfile
@@ -20,6 +21,13 @@ from privet.errors import QuestionError
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+
+def write_utf8() -> None:
+    """Write UTF-8 whatever the locale says: predictions and ε must not fail on the way out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
 
 
 def show_json(data: Any) -> None:

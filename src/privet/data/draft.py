@@ -15,7 +15,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from privet.data.codes import array_to_arrow, code_dtype, encode_categorical
-from privet.data.table import Column, column_to_arrow, open_table, require_table_file, wrong_type
+from privet.data.table import (
+    Column,
+    frame_column,
+    open_table,
+    require_columns,
+    require_table_file,
+    wrong_type,
+)
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, canonical
 
@@ -51,6 +58,10 @@ def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()
     if label in omit or not names:
         raise SchemaError("no label is left to draft.", "omit fewer columns.")
     label = names[-1] if label is None else label
+    if len(names) < 2:
+        raise SchemaError(
+            "no column is left beside the label.", "omit fewer; a CSV file separates its fields by commas."
+        )
     features = [_draft_feature(name, columns[name]) for name in names if name != label]
     return Schema(features, Label(label, _draft_labels(source, label, columns[label])))
 
@@ -111,16 +122,18 @@ def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, int]:
             return pa_compute.cast(column, pa.float64(), safe=False).to_numpy(), 0
         except pa.ArrowException:
             raise wrong_type(name, "numbers") from None
-    texts = column.to_pylist()
-    values = np.array([_float(text) for text in texts], np.float64)
-    return values, sum(t is not None and math.isnan(v) for t, v in zip(texts, values, strict=True))
+    numbers = [_float(text) for text in column.to_pylist()]
+    return np.array(numbers, np.float64), sum(number is None for number in numbers)
 
 
-def _float(text: str | None) -> float:
-    try:
-        return math.nan if text is None else float(text)
-    except ValueError:
+def _float(text: str | None) -> float | None:
+    """The number that a fit would read, None where it would refuse the field."""
+    if text is None:
         return math.nan
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
 
 
 def schema_from_data(X: Any, y: Any) -> Schema:
@@ -140,9 +153,16 @@ def schema_from_data(X: Any, y: Any) -> Schema:
 def _all_columns(source: Any) -> Mapping[str, Column]:
     if isinstance(source, str | Path):
         table = _read_whole(Path(source))
+        require_columns(table.column_names, table.column_names)
         return {name: table.column(name) for name in table.column_names}
     frame = nw.from_native(source, eager_only=True)
-    return {str(name): column_to_arrow(frame[name].to_arrow, name) for name in frame.columns}
+    return {str(name): _typed(frame[name]) for name in frame.columns}
+
+
+def _typed(series: nw.Series[Any]) -> Column:
+    """A column with one type for all values: what is drafted from it is given away in any case."""
+    column = frame_column(series)
+    return array_to_arrow(column, series.name) if isinstance(column, np.ndarray) else column
 
 
 def _read_whole(path: Path) -> pa.Table:

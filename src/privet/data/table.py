@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +39,24 @@ class Table:
 
     def require(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks a column."""
-        missing = [] if self.names is None else [n for n in names if n not in self.names]
-        if missing:
-            raise DataError(
-                f"column {missing[0]!r} is missing"
-                + (f" (and {len(missing) - 1} more)." if missing[1:] else "."),
-                "add it to the table, or take it out of the schema.",
-                column=missing[0],
-            )
+        if self.names is not None:
+            require_columns(self.names, names)
+
+
+def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a table that lacks a column, or has it twice."""
+    times = Counter(found)
+    missing = [name for name in names if not times[name]]
+    if missing:
+        raise DataError(
+            f"column {missing[0]!r} is missing"
+            + (f" (and {len(missing) - 1} more)." if missing[1:] else "."),
+            "add it to the table, or take it out of the schema; a CSV file separates its fields by commas.",
+            column=missing[0],
+        )
+    twice = [name for name in names if times[name] > 1]
+    if twice:
+        raise DataError(f"column {twice[0]!r} stands there twice.", "rename one of them.", column=twice[0])
 
 
 def open_table(source: Any, schema: Schema) -> Table:
@@ -76,7 +88,7 @@ def open_table(source: Any, schema: Schema) -> Table:
         raise DataError("a single column is not a table.", "give a frame with one column a feature.")
 
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
-        return {name: column_to_arrow(frame[name].to_arrow, name) for name in names}
+        return {name: frame_column(frame[name]) for name in names}
 
     return Table([str(name) for name in frame.columns], fetch)
 
@@ -119,10 +131,8 @@ def _open_parquet(path: Path) -> Table:
         raise damaged(path) from None
 
     def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
-        try:
-            table = pa_parquet.read_table(path, columns=list(columns))
-        except (pa.ArrowException, OSError):
-            raise damaged(path) from None
+        read = partial(pa_parquet.read_table, path, columns=list(columns))
+        table = attempt(read, (pa.ArrowException, OSError), damaged(path))
         return {name: table.column(name) for name in columns}
 
     return Table(names, fetch)
@@ -134,7 +144,7 @@ def _open_csv(path: Path, schema: Schema) -> Table:
         names = csv_header(path)
     except (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error):
         raise DataError(
-            f"{path.name!r} has no header row in UTF-8.", "name the columns in the first line."
+            f"{path.name!r} is empty, damaged, or not in UTF-8.", "name the columns in the first line."
         ) from None
 
     def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
@@ -155,30 +165,42 @@ def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Colu
     options = pa_csv.ConvertOptions(
         column_types=dict(types), include_columns=list(types), null_values=[""], strings_can_be_null=True
     )
-    try:
+
+    def read() -> pa.Table:
         with pa.input_stream(path, compression="detect") as stream:
-            table = pa_csv.read_csv(stream, convert_options=options)
-    except pa.ArrowInvalid as error:
-        # Arrow's message quotes the cell it could not convert: only the column's name may pass.
-        column = next((name for name in types if f"#{list(types).index(name)}" in str(error)), None)
-        raise DataError(
-            f"{path.name!r} could not be read: a field that the schema calls continuous is not a number, "
-            "or a line has too many or too few fields.",
-            "mend the file, or make the column categorical; `privet schema check` counts such fields.",
-            column=column,
-        ) from None
-    except (pa.ArrowException, OSError):
-        raise damaged(path) from None
+            return pa_csv.read_csv(stream, convert_options=options)
+
+    unfit = DataError(
+        f"{path.name!r} could not be read: a field that the schema calls continuous is not a number, "
+        "or a line has too many or too few fields.",
+        "mend the file, or make the column categorical; `privet schema check` counts such fields.",
+    )
+    # Arrow's messages quote the cell that it could not convert.
+    table = attempt(lambda: attempt(read, (pa.ArrowInvalid,), unfit), (pa.ArrowException, OSError), damaged(path))
     return {name: table.column(name) for name in types}
 
 
-def column_to_arrow(convert: Callable[[], Any], name: str) -> Column:
-    """A frame's column in Arrow, or an error that names it and nothing of what it holds."""
-    try:
-        column = convert()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
-        raise wrong_type(name, "one type of value") from None
+def frame_column(series: nw.Series[Any]) -> Column:
+    """A frame's column in Arrow, or as an array of objects where its values have no common type.
+
+    One type for all values would have to be found from all rows, so that one row could change how the
+    others are read. Objects are therefore read one by one.
+    """
+    if series.dtype == nw.Object:
+        values = np.empty(len(series), object)
+        values[:] = series.to_list()
+        return values
+    column = attempt(series.to_arrow, (pa.ArrowException, TypeError, ValueError), wrong_type(series.name, "one type"))
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def attempt(call: Callable[[], Any], kinds: tuple[type[Exception], ...], error: DataError) -> Any:
+    """Call, or raise an error that keeps nothing of what went wrong, not even as its context."""
+    try:
+        return call()
+    except kinds:
+        pass
+    raise error
 
 
 def damaged(path: Path) -> DataError:
