@@ -15,6 +15,8 @@ import numpy as np
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("privet", "numpy", "numba", "pyarrow", "opendp", "scikit-learn")
 WIDTH = 80
+LOAD = os.getloadavg()[0]
+"""Processes that wanted a core in the minute before the run: what else the machine was doing."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,10 @@ def page() -> str:
         versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
         parts.append(
             f"## {kept['title']}\n\n"
-            f"{facts['date']}, {facts['cores']} cores of {facts['cpu']}, {facts['system']}; {versions}; "
-            f"{kept['seconds']:.0f} s.\n\n" + "\n".join(_markdown(kept["rows"])) + "\n"
+            f"{facts['date']}, {facts['cores']} cores of {facts['cpu']} (load {facts['load']} before the "
+            f"run), {facts['system']}; {versions}; {kept['seconds']:.0f} s.\n\n"
+            + "\n".join(_markdown(kept["rows"]))
+            + "\n"
         )
         parts += [f"- {note}" for note in kept["notes"]]
         parts.append("")
@@ -88,6 +92,7 @@ def machine() -> dict[str, Any]:
         "date": datetime.date.today().isoformat(),
         "cores": cores(),
         "cpu": _cpu(),
+        "load": round(LOAD, 1),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: version(name) for name in PACKAGES},
     }
