@@ -11,7 +11,6 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.rule import Rule
-from sklearn.ensemble import ExtraTreesClassifier
 
 from privet.cli.arguments import Json, ledger_path
 from privet.cli.budget import account_table, history_table
@@ -179,6 +178,8 @@ def _accuracies(data: Path, fresh: Path, truth: np.ndarray, shown: bool) -> np.n
 
 def _without_privacy(data: Path, fresh: Path, truth: np.ndarray) -> tuple[float, float]:
     """Accuracy of scikit-learn's random trees on the same coded columns, and of the commonest label."""
+    from sklearn.ensemble import ExtraTreesClassifier  # slow to import, and no other command needs it
+
     known = encode(open_table(data, SCHEMA), SCHEMA)
     new = encode(open_table(fresh, SCHEMA), SCHEMA, with_label=False)
     trees = ExtraTreesClassifier(100, min_samples_leaf=5, n_jobs=-1, random_state=0)
