@@ -221,6 +221,17 @@ def test_a_mistake_is_told_and_costs_nothing(change, expected, help_text, call):
     assert not Path("none.ledger").exists()
 
 
+def test_epsilon_is_looked_at_before_any_file(call):
+    code, _, error = call(*fit_arguments(data="none.csv", schema="none.json", epsilon=0))
+    assert code == 2 and "above 0" in error
+
+
+def test_a_field_that_is_no_number_is_told_from_a_damaged_file(call):
+    write_csv(Path("people.csv"), with_cell(0, SECRET))
+    code, _, error = call(*fit_arguments())
+    assert code == 3 and "is not a number" in error and "privet schema check" in error
+
+
 def test_an_option_that_a_learner_does_not_have_is_refused(call, monkeypatch):
     class Treeless(fit_command.MajorityForestClassifier):
         def __init__(self, epsilon=1.0):
