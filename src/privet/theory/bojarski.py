@@ -71,7 +71,8 @@ def theorem_5_3(
 
     Notes
     -----
-    The number of trees is (1 + C)·ln(n)/(2δ²), for the test rows with δ/2 in the place of δ, rounded up.
+    The number of trees is (1 + C)·ln(n)/(2δ²), for the test rows with δ/2 in the place of δ, rounded up. The
+    part on test rows does not hold for majority voting (``docs/theory.md``).
 
     >>> bound = theorem_5_3(1000, 2, 0.9, 0.8, margin=0.25, thinness=10, confidence=1).training
     >>> bound.n_trees, round(bound.error, 3), round(bound.failure, 6)
@@ -157,7 +158,8 @@ def theorem_5_6(
 
     Notes
     -----
-    The statement is computed. The proof ends with other terms, n·(e^(−kδ²/2) + e^(−n/2) + 2k·e^(−λ√n·η/k)).
+    The statement is computed; it does not hold (``docs/theory.md``). Its proof ends with other terms,
+    n·(e^(−kδ²/2) + e^(−n/2) + 2k·e^(−λ√n·η/k)).
 
     >>> g = theorem_5_6(10**9, 1, 2500, 1.0, 0.9, 0.8, margin=0.2, thinness=10)
     >>> round(g.training.error, 3), f"{g.training.failure:.1e}"

@@ -32,11 +32,11 @@ def private_vote_bound(
     """
     check(n_rows=n_rows, height=height, n_trees=n_trees, epsilon=epsilon, tree_error=tree_error)
     check(margin=margin, thinness=thinness)
-    if voting == "majority":
-        tolerance, moved, exponent = margin / 2, margin, -2 * n_trees * margin**2
-    else:
-        tolerance, moved, exponent = margin / (2 + 2 * margin), 0.0, -n_trees * margin**2 / 2
+    # Whole votes lose rows where noise flips a leaf; a mean of shares moves by half the margin, which leaves
+    # the other half to the draw of the trees.
+    moved, rate = (margin, 2.0) if voting == "majority" else (0.0, 0.5)
     error = (shortfall(voting, tree_error) + 1 / thinness + moved) / (0.5 - margin)
-    noise = tolerance * n_rows * epsilon / (thinness * 2**height * n_trees)
-    failure = probability(log(n_rows) + exponent) + probability(log(2 ** (height + 2) * n_trees) - noise)
-    return Bound(min(1.0, error), min(1.0, failure), n_trees, {"tolerance": tolerance})
+    noise = margin / 2 * n_rows * epsilon / (thinness * 2**height * n_trees)
+    vote = probability(log(n_rows) - rate * n_trees * margin**2)
+    failure = vote + probability(log(2 ** (height + 2) * n_trees) - noise)
+    return Bound(min(1.0, error), min(1.0, failure), n_trees, {"moved": moved, "noise": noise})
