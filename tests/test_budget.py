@@ -23,16 +23,20 @@ def test_what_a_user_writes_is_what_counts():
     assert exact(0.1) == Fraction(1, 10)
     assert exact("1/3") == Fraction(1, 3)
     assert Budget(0.3).allows(in_sequence([Cost.pure(0.1)] * 3))
-    assert not Budget(0.3).allows(in_sequence([Cost.pure(0.1)] * 3 + [Cost.pure("1e-30")]))
+    assert not Budget(0.3).allows(
+        in_sequence([*[Cost.pure(0.1)] * 3, Cost(Fraction(1, 10**30), Fraction(0))])
+    )
 
 
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), "lots", None, True])
+@pytest.mark.parametrize(
+    "value", [0, -1, 1e-10, 1e7, float("nan"), float("inf"), "lots", "1e400", None, True]
+)
 def test_an_epsilon_that_is_no_positive_number_is_refused(value):
     with pytest.raises(QuestionError, match="epsilon"):
         Budget(value)
 
 
-@pytest.mark.parametrize("value", [-1e-9, 1, 2, float("nan")])
+@pytest.mark.parametrize("value", [-1e-9, 1, 2, "1e-400", float("nan")])
 def test_a_delta_outside_its_range_is_refused(value):
     with pytest.raises(QuestionError, match="delta"):
         Budget(1, value)
@@ -45,6 +49,23 @@ def test_sequence_adds_and_parallel_takes_the_largest(values):
     assert in_parallel(costs).epsilon == max(values)
     assert in_sequence(costs).rho == sum(v**2 / 2 for v in values)
     assert in_parallel(costs).rho == max(v**2 / 2 for v in values)
+
+
+def test_numbers_of_numpy_count_as_what_they_are():
+    assert Budget(np.int64(2)).epsilon == 2
+    assert Budget(np.float64(0.1), np.float64(1e-6)).delta == Fraction(1, 10**6)
+
+
+def test_a_cost_cannot_be_negative():
+    for cost in ((Fraction(-1), Fraction(0)), (None, Fraction(-1))):
+        with pytest.raises(QuestionError, match="negative"):
+            Cost(*cost)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e6"])
+@pytest.mark.parametrize("delta", ["1e-100", "0.99"])
+def test_rho_is_found_at_the_ends_of_what_may_be_asked(epsilon, delta):
+    assert Budget(epsilon, delta).rho >= 0
 
 
 def test_one_cost_without_pure_epsilon_leaves_the_total_without():

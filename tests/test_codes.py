@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -123,6 +124,28 @@ def test_truth_values_are_categories():
     assert encode(open_table(frame, schema), schema).features.tolist() == [[1, 0, 2]]
 
 
+@pytest.mark.parametrize("odd", [b"north", Decimal("2.25"), 7, "x" * 99, 3.5, True])
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_one_odd_value_never_changes_the_codes_of_others(odd, kind, schema):
+    """Values that share no type are read one by one: no type is found from all of them."""
+    towns = np.empty(4, object)
+    towns[:] = ["north", "1.5", None, "west"]
+    wards = Schema([Categorical("town", ["north", "west", "1.5"])], Label("y", [0, 1]))
+
+    def codes(values):
+        table = pd.DataFrame({"town": values}) if kind == "frame" else values[:, None]
+        return encode(open_table(table, wards), wards, [0] * len(values)).features[0].tolist()
+
+    assert codes(np.append(towns, [odd]))[:4] == codes(towns) == [0, 2, 3, 1]
+
+
+def test_numbers_among_objects_are_read_one_by_one():
+    ages = Schema([Continuous("age", 0, 120, integer=True)], Label("y", [0, 1]))
+    values = np.array([3, None, Decimal("4"), 5.5, 10**400, np.int8(7), True], object)
+    codes = encode(open_table(values[:, None], ages), ages, [0] * 7).features[0]
+    assert codes.tolist() == [3, 121, 4, 5, 120, 7, 1]
+
+
 def broken(**columns):
     return pd.DataFrame({**TABLE, **columns})
 
@@ -150,6 +173,7 @@ def test_a_table_that_does_not_fit_is_refused_without_a_value(table, message, sc
     with pytest.raises(DataError, match=message) as refused:
         encode(open_table(table, schema), schema)
     assert SECRET not in "".join(traceback.format_exception(refused.value))
+    assert SECRET not in repr(refused.value.__context__)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +191,7 @@ def test_a_broken_csv_is_refused_without_a_value(text, schema, tmp_path):
     with pytest.raises(DataError) as refused:
         encode(open_table(path, schema), schema)
     assert SECRET not in "".join(traceback.format_exception(refused.value))
+    assert SECRET not in repr(refused.value.__context__)
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people.txt"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -317,6 +318,79 @@ def test_mistaken_questions_are_refused_and_cost_nothing(schema, people, account
     assert account.spent().epsilon == 0
 
 
+WRONG_TREES = {
+    "a view that does not exist": lambda t: replace(t, view=t.view + np.uint16(99)),
+    "tables too short for the codes": lambda t: replace(t, views=replace(t.views, table=t.views.table[:5])),
+    "a feature that does not exist": lambda t: replace(t, views=replace(t.views, source=t.views.source + 7)),
+    "too few nodes": lambda t: replace(t, depth=t.depth + 1),
+    "no tree": lambda t: replace(t, view=t.view[:0], threshold=t.threshold[:0]),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_TREES.values(), ids=WRONG_TREES)
+def test_trees_that_do_not_fit_the_schema_are_refused(wrong, schema, people, account):
+    sizes = [feature.n_codes for feature in schema.features]
+    trees = wrong(twins.random_complete(np.random.default_rng(1), sizes, 4, 3))
+    with pytest.raises(QuestionError):
+        protect(pd.DataFrame(people), schema, account).noisy_histogram(trees, epsilon=1)
+    assert account.spent().epsilon == 0
+
+
+WRONG_LEVELS = {
+    "a radix below the codes": lambda t: replace(t, radix=np.minimum(t.radix, 1)),
+    "more leaves than a number can name": lambda t: replace(t, radix=t.radix * (1 << 40)),
+    "a view that does not exist": lambda t: replace(t, view=t.view + 50),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_LEVELS.values(), ids=WRONG_LEVELS)
+def test_levels_that_do_not_fit_the_schema_are_refused(wrong, schema, people, account):
+    sizes = [feature.n_codes for feature in schema.features]
+    trees = wrong(twins.random_levels(np.random.default_rng(1), sizes, 2, 3))
+    with pytest.raises(QuestionError):
+        protect(pd.DataFrame(people), schema, account).noisy_cells(trees, epsilon=1)
+    assert account.spent().epsilon == 0
+
+
+WRONG_POINTERS = {
+    "a loop": lambda t: replace(t, child=np.where(t.view >= 0, 0, t.child)),
+    "a leaf shared by two": lambda t: replace(t, child=np.where(t.view < 0, 0, t.child)),
+    "a child beyond the end": lambda t: replace(t, child=t.child + len(t.view)),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_POINTERS.values(), ids=WRONG_POINTERS)
+def test_pointers_that_do_not_make_trees_are_refused(wrong, people, account):
+    towns = Schema([Categorical("town", ["north", "south", "west"])], Label("ill", ["no", "yes"]))
+    trees = twins.random_multiway(np.random.default_rng(3), [5], 3, 3)
+    protected = protect(pd.DataFrame(people), towns, account)
+    protected.noisy_histogram(trees, epsilon=1)
+    with pytest.raises(QuestionError):
+        protected.noisy_histogram(wrong(trees), epsilon=1)
+    assert account.spent().epsilon == 1
+
+
+def test_noise_too_wide_to_draw_is_refused_while_it_is_free(schema, people):
+    account = Ledger().create("people", Budget(10, "1e-6"))
+    sizes = [feature.n_codes for feature in schema.features]
+    trees = twins.random_complete(np.random.default_rng(1), sizes, 50, 3)
+    protected = protect(pd.DataFrame(people), schema, account)
+    with pytest.raises(QuestionError, match="Gaussian noise"):
+        protected.noisy_histogram(trees, rho="1e-9")
+    assert account.spent().rho == 0
+
+
+def test_a_single_large_number_is_released_like_any_other(schema):
+    """Beyond 32 bits too, and no error may quote it."""
+
+    class Crowd:
+        def sum(self, kernel):
+            return np.array([10**12])
+
+    account = Ledger().create("people", Budget(1))
+    assert abs(Protected(Crowd(), schema, account).noisy_count(epsilon=1).values[0] - 10**12) < 100
+
+
 def test_protected_rows_cannot_be_copied_pickled_or_printed(schema, people, account):
     protected = protect(pd.DataFrame(people), schema, account)
     protected.noisy_count(epsilon=1)
@@ -328,7 +402,8 @@ def test_protected_rows_cannot_be_copied_pickled_or_printed(schema, people, acco
 
 
 def test_study_bits_make_releases_repeatable_and_say_so(schema, people, account):
-    trees = twins.random_complete(np.random.default_rng(1), [9, 9, 4], 4, 3)
+    sizes = [feature.n_codes for feature in schema.features]
+    trees = twins.random_complete(np.random.default_rng(1), sizes, 4, 3)
 
     def release(seed):
         protected = protect(pd.DataFrame(people), schema, account, bits=StudyBits(seed))

@@ -229,6 +229,14 @@ def test_a_gaussian_too_wide_for_its_table_is_refused() -> None:
         samplers.discrete_gaussian(samplers.MAX_SIGMA_SQUARED + 1, 1, SecureBits())
 
 
+def test_noise_too_wide_for_its_integers_is_refused() -> None:
+    widest = 1 / samplers.MIN_RATE
+    sample = samplers.discrete_laplace(widest, 20_000, SecureBits())
+    assert np.abs(sample).mean() == pytest.approx(float(widest), rel=0.05)
+    with pytest.raises(QuestionError, match="more budget"):
+        samplers.discrete_laplace(widest + 1, 1, SecureBits())
+
+
 def test_uniform_integers_keep_words_below_the_largest_multiple_only() -> None:
     bound = 3
     top = (1 << WORD) // bound * bound

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numba
@@ -12,11 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pa_compute
 
-from privet.data.table import Column, Table, wrong_type
+from privet.data.table import Column, Table, attempt, wrong_type
 from privet.errors import DataError
 from privet.schema import Categorical, Continuous, Feature, Schema, canonical
 
 BLOCK = 4096
+NUMERIC = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_decimal,
+    pa.types.is_null,
+)
 
 
 @dataclass(frozen=True)
@@ -73,8 +83,13 @@ def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = 
         raise DataError("the table has no rows.", "check the file or the filter that made it.")
     if not with_label:
         return Codes(codes, None)
-    label_column = columns[schema.label.name] if from_table else np.asarray(labels)
+    label_column = columns[schema.label.name] if from_table else _label_array(labels)
     return Codes(codes, encode_label(label_column, schema, codes.shape[1]))
+
+
+def _label_array(labels: Any) -> np.ndarray:
+    """Labels as an array; those of a list are kept as they are, whatever the others are."""
+    return np.array(labels, object) if isinstance(labels, list | tuple) else np.asarray(labels)
 
 
 def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
@@ -137,28 +152,48 @@ def _cells(block, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
 
 def _numbers(column: Column, name: str) -> np.ndarray:
     """A column as an array of floats, missing values as NaN."""
-    try:
-        if isinstance(column, np.ndarray):
-            if column.dtype.kind not in "fiubO":
-                raise TypeError
-            return column.astype(np.float64) if column.dtype.kind in "bO" else column
-        if not (
-            pa.types.is_integer(column.type)
-            or pa.types.is_floating(column.type)
-            or pa.types.is_boolean(column.type)
-            or pa.types.is_decimal(column.type)
-            or pa.types.is_null(column.type)
-        ):
-            raise TypeError
-        if pa.types.is_floating(column.type) and column.null_count == 0:
-            return column.to_numpy()
-        return pa_compute.cast(column, pa.float64(), safe=False).to_numpy()
-    except (TypeError, ValueError, pa.ArrowInvalid):
-        raise wrong_type(name, "numbers") from None
+    error = wrong_type(name, "numbers")
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind == "O":
+            return np.array([_number(value, error) for value in column], np.float64)
+        if column.dtype.kind not in "fiub":
+            raise error
+        return column.astype(np.float64) if column.dtype.kind == "b" else column
+    kinds = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_decimal,
+        pa.types.is_null,
+    )
+    if not any(is_kind(column.type) for is_kind in kinds):
+        raise error
+    if pa.types.is_floating(column.type) and column.null_count == 0:
+        return column.to_numpy()
+    cast = partial(pa_compute.cast, column, pa.float64(), safe=False)
+    return attempt(cast, (pa.ArrowException,), error).to_numpy()
+
+
+def _number(value: Any, error: DataError) -> float:
+    if _is_missing(value):
+        return math.nan
+    is_number = isinstance(value, Real | Decimal)
+    if not is_number:
+        raise error
+    if abs(value) < 1e300:
+        return float(value)
+    return math.inf if value > 0 else -math.inf
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) -> None:
     """Write the codes of a categorical column into ``out``."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "O":
+        out[:] = _category_codes(column.tolist(), feature)
+        return
     if isinstance(column, np.ndarray):
         column = array_to_arrow(column, feature.name)
     if pa.types.is_nested(column.type):
@@ -168,35 +203,34 @@ def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) ->
     encoded = column.unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], column.type)
-    lookup = _category_lookup(encoded.dictionary.to_pylist(), feature)
+    lookup = _category_codes(encoded.dictionary.to_pylist(), feature)
     missing = len(feature.categories)
     indices = pa_compute.fill_null(encoded.indices, len(lookup)).to_numpy(zero_copy_only=False)
     out[:] = np.append(lookup, missing).astype(out.dtype)[indices]
 
 
-def _category_lookup(found: Sequence[object], feature: Categorical) -> np.ndarray:
-    """Code of each distinct value that a column holds."""
+def _category_codes(values: Sequence[object], feature: Categorical) -> np.ndarray:
+    """Code of each value, found from that value alone."""
     index = {canonical(category): i for i, category in enumerate(feature.categories)}
     missing, unknown = len(index), len(index) + 1
-    return np.array(
-        [
-            missing
-            if value is None or (isinstance(value, float) and math.isnan(value))
-            else index.get(canonical(value), unknown)
-            for value in found
-        ],
-        np.int64,
-    )
+    codes = np.empty(len(values), np.int64)
+    for i, value in enumerate(values):
+        if isinstance(value, list | tuple | dict | set | np.ndarray):
+            raise wrong_type(feature.name, "categories")
+        codes[i] = missing if _is_missing(value) else index.get(canonical(value), unknown)
+    return codes
 
 
 def array_to_arrow(column: np.ndarray, name: str) -> pa.ChunkedArray:
-    """An array as an Arrow column; NaN and None become nulls."""
+    """An array as an Arrow column; NaN and None become nulls, values of mixed types text."""
+
+    def as_text() -> pa.Array:
+        return pa.array([None if _is_missing(v) else canonical(v) for v in column.tolist()], pa.string())
+
     try:
         values = pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        try:  # mixed types: compare as text
-            text = [None if v is None or v != v else canonical(v) for v in column.tolist()]
-            values = pa.array(text, pa.string())
-        except (TypeError, ValueError, pa.ArrowInvalid):
-            raise wrong_type(name, "categories") from None
+    except pa.ArrowException:
+        values = None
+    if values is None:
+        values = attempt(as_text, (TypeError, ValueError), wrong_type(name, "categories"))
     return pa.chunked_array([values])

@@ -98,6 +98,8 @@ def _as_text(schema: Schema) -> Schema:
 
 
 def _outside(column: Column, feature: Feature) -> dict[str, int]:
+    if isinstance(column, np.ndarray):
+        column = array_to_arrow(column, feature.name)
     if isinstance(feature, Categorical):
         codes = np.empty(len(column), code_dtype(feature.n_codes))
         encode_categorical(column, feature, codes)

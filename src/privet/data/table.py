@@ -176,7 +176,9 @@ def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Colu
         "mend the file, or make the column categorical; `privet schema check` counts such fields.",
     )
     # Arrow's messages quote the cell that it could not convert.
-    table = attempt(lambda: attempt(read, (pa.ArrowInvalid,), unfit), (pa.ArrowException, OSError), damaged(path))
+    table = attempt(
+        lambda: attempt(read, (pa.ArrowInvalid,), unfit), (pa.ArrowException, OSError), damaged(path)
+    )
     return {name: table.column(name) for name in types}
 
 
@@ -190,7 +192,9 @@ def frame_column(series: nw.Series[Any]) -> Column:
         values = np.empty(len(series), object)
         values[:] = series.to_list()
         return values
-    column = attempt(series.to_arrow, (pa.ArrowException, TypeError, ValueError), wrong_type(series.name, "one type"))
+    column = attempt(
+        series.to_arrow, (pa.ArrowException, TypeError, ValueError), wrong_type(series.name, "one type")
+    )
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 

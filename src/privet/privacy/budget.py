@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Integral
 
 from privet.errors import QuestionError
 
 Number = int | float | str | Fraction
+MIN_DELTA = Fraction(1, 10**100)
+LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
+"""Smallest and largest ε that may be asked for."""
 
 
 def exact(value: Number, what: str = "epsilon") -> Fraction:
@@ -19,6 +23,8 @@ def exact(value: Number, what: str = "epsilon") -> Fraction:
     try:
         if isinstance(value, bool):
             raise ValueError
+        if isinstance(value, Integral):
+            return Fraction(int(value))
         return Fraction(repr(float(value)) if isinstance(value, float) else value)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         raise QuestionError(f"{what} must be a finite number.", "write it as 0.5, '0.5' or '1/2'.") from None
@@ -33,6 +39,10 @@ class Cost:
 
     epsilon: Fraction | None
     rho: Fraction
+
+    def __post_init__(self) -> None:
+        if self.rho < 0 or (self.epsilon is not None and self.epsilon < 0):
+            raise QuestionError("a cost cannot be negative.", "nothing gives budget back.")
 
     @classmethod
     def pure(cls, epsilon: Number, bounded_range: bool = False) -> Cost:
@@ -89,8 +99,8 @@ class Budget:
     def __init__(self, epsilon: Number, delta: Number = 0) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon))
         object.__setattr__(self, "delta", exact(delta, "delta"))
-        if not 0 <= self.delta < 1:
-            raise QuestionError("delta must be at least 0 and below 1.", "use 0 or, say, 1e-6.")
+        if self.delta != 0 and not MIN_DELTA <= self.delta < 1:
+            raise QuestionError("delta must be 0, or at least 1e-100 and below 1.", "say, 1e-6.")
 
     @property
     def rho(self) -> Fraction:
@@ -131,9 +141,9 @@ def rho_at_order(epsilon: Fraction, delta: Fraction, order: Decimal) -> Fraction
         excess = order - 1
         gain = _decimal(delta).ln() + excess.ln() - order * (excess / order).ln()
         rho = (_decimal(epsilon) + gain / excess) / order
-    # Sixty digits and a handful of steps: the error is far below the last digit kept, less one.
-    digits = Decimal("1e-24")
-    return Fraction(rho.quantize(digits, ROUND_FLOOR) - digits)
+        # Sixty digits and a handful of steps: the error is far below the last digit kept, less one.
+        digits = Decimal("1e-24")
+        return Fraction(rho.quantize(digits, ROUND_FLOOR) - digits)
 
 
 def _decimal(value: Fraction) -> Decimal:
@@ -145,6 +155,10 @@ def positive(value: Number, what: str = "epsilon") -> Fraction:
     number = exact(value, what)
     if number <= 0:
         raise QuestionError(f"{what} must be above 0.", "0 would allow no answer at all.")
+    if number > MOST or (what == "epsilon" and number < LEAST):
+        raise QuestionError(
+            f"{what} must lie between 1e-9 and 1e6.", "less says nothing, more protects nobody."
+        )
     return number
 
 

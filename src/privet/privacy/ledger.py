@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
@@ -92,24 +94,25 @@ class Ledger:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
+        self._lock = RLock()
+        self._connect()
+
+    def _connect(self) -> None:
+        self._process = os.getpid()
         try:
             self._db = sqlite3.connect(
-                self.path or ":memory:",
-                timeout=WAIT_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
+                self.path or ":memory:", timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._db.execute("PRAGMA synchronous=FULL")
+            # EXTRA also syncs the folder after a commit, so that a power cut cannot undo it.
+            self._db.execute("PRAGMA synchronous=EXTRA")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS event (number INTEGER PRIMARY KEY AUTOINCREMENT,"
                 " body TEXT NOT NULL, hash TEXT NOT NULL)"
             )
-        except sqlite3.OperationalError as error:
-            hint = "check the path and its rights, or wait for another process to finish."
-            raise BudgetError(f"cannot open the ledger {str(path)!r} ({error}).", hint) from None
         except sqlite3.DatabaseError as error:
-            raise LedgerTampered(
-                f"cannot open the ledger {str(path)!r} ({error}).", "check the path, or restore a copy."
+            raise BudgetError(
+                f"cannot open the ledger {str(self.path)!r} ({error}).",
+                "check the path and that it is a ledger.",
             ) from None
 
     def close(self) -> None:
@@ -174,6 +177,11 @@ class Ledger:
     def cancel(self, receipt: Receipt, reason: str) -> None:
         """Give a charge back. Only the wall may, and only when nothing was answered."""
         with self._writing() as events:
+            charged = events[receipt.number - 1 : receipt.number]
+            known = [(e["account"], e["hash"], e["kind"]) for e in charged]
+            again = any(e.get("number_cancelled") == receipt.number for e in events)
+            if known != [(receipt.account, receipt.hash, "charge")] or again:
+                raise BudgetError("there is no such charge to give back.")
             event = {
                 "kind": "cancel",
                 "account": receipt.account,
@@ -201,41 +209,52 @@ class Ledger:
 
     def events(self) -> list[Event]:
         """Read and verify all events."""
-        try:
-            rows = self._db.execute("SELECT number, body, hash FROM event ORDER BY number").fetchall()
-            last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name='event'").fetchone()
-        except sqlite3.OperationalError as error:
-            raise BudgetError(f"the ledger cannot be read ({error}).", "try again later.") from None
-        except sqlite3.DatabaseError as error:
-            raise LedgerTampered(f"the ledger cannot be read ({error}).", "restore a copy.") from None
-        previous = GENESIS
-        events: list[Event] = []
-        for place, (number, body, digest) in enumerate(rows, start=1):
-            if number != place or digest != _digest(previous, body):
-                raise _tampered(place)
-            events.append({**json.loads(body), "number": number, "hash": digest})
-            previous = digest
-        if (last[0] if last else 0) != len(rows):
-            raise _tampered(len(rows) + 1)
-        return events
+        with self._holding("BEGIN") as events:
+            return events
+
+    def _writing(self) -> AbstractContextManager[list[Event]]:
+        """Hold the only write lock, with all events read under it."""
+        return self._holding("BEGIN IMMEDIATE")
 
     @contextmanager
-    def _writing(self) -> Iterator[list[Event]]:
-        """Hold the only write lock, with all events read under it."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
+    def _holding(self, begin: str) -> Iterator[list[Event]]:
+        """A transaction, with all events read and verified inside it."""
+        with self._lock:
+            self._check_process()
+            try:
+                self._db.execute(begin)
+                events = _verified(self._db)
+            except sqlite3.OperationalError as error:
+                self._roll_back()
+                raise BudgetError(
+                    f"the ledger cannot be used now ({error}).",
+                    "another process may hold it: wait and try again.",
+                ) from None
+            except sqlite3.DatabaseError as error:
+                raise LedgerTampered(f"the ledger cannot be read ({error}).", "restore a copy.") from None
+            except LedgerTampered:
+                self._roll_back()
+                raise
+            try:
+                yield events
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def _check_process(self) -> None:
+        """A forked child must not share a connection, nor spend a copy of what is in memory."""
+        if os.getpid() == self._process:
+            return
+        if self.path is None:
             raise BudgetError(
-                f"the ledger cannot be written ({error}).",
-                "wait for other processes to finish, or check the file's rights.",
-            ) from None
-        try:
-            yield self.events()
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
+                "a ledger in memory cannot be used in another process.", "give the ledger a file."
+            )
+        self._connect()
 
     def _append(self, events: list[Event], event: Event) -> Receipt:
         body = json.dumps({**event, "time": datetime.now(UTC).isoformat(timespec="seconds")}, sort_keys=True)
@@ -269,6 +288,21 @@ class Account:
     def spent(self) -> Cost:
         """What has been spent on the people of this account."""
         return self.ledger.state(self.name).spent(self.batch_name)
+
+
+def _verified(db: sqlite3.Connection) -> list[Event]:
+    rows = db.execute("SELECT number, body, hash FROM event ORDER BY number").fetchall()
+    last = db.execute("SELECT seq FROM sqlite_sequence WHERE name='event'").fetchone()
+    previous = GENESIS
+    events: list[Event] = []
+    for place, (number, body, digest) in enumerate(rows, start=1):
+        if number != place or digest != _digest(previous, body):
+            raise _tampered(place)
+        events.append({**json.loads(body), "number": number, "hash": digest})
+        previous = digest
+    if (last[0] if last else 0) != len(rows):
+        raise _tampered(len(rows) + 1)
+    return events
 
 
 def _budget_event(kind: str, account: str, budget: Budget) -> Event:
@@ -314,6 +348,11 @@ def _check(state: State, account: str, cost: Cost, batch: str | None) -> None:
         raise BudgetError(
             f"{account!r} has a budget in pure ε, and this needs a δ.",
             "set delta=0, or ask the owner for a budget with a δ.",
+        )
+    if budget.delta == 0 and spent.epsilon is None:
+        raise BudgetError(
+            f"{account!r} has been asked questions that need a δ, and its budget has none now.",
+            "its owner can grant a budget with a δ.",
         )
     if budget.delta == 0:
         assert cost.epsilon is not None and spent.epsilon is not None

@@ -99,6 +99,6 @@ def _opendp_laplace(exact: np.ndarray, scale: Fraction) -> np.ndarray:
     rounded = float(scale)
     # OpenDP takes a float: round it up, so that the noise is never too small.
     rounded = rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
-    space = opendp.atom_domain(T=int), opendp.absolute_distance(T=int)
+    space = opendp.atom_domain(T="i64"), opendp.absolute_distance(T="i64")
     noisy = opendp.m.make_laplace(*space, scale=rounded)(int(exact.reshape(-1)[0]))
     return np.full(exact.shape, noisy, np.int64)

@@ -47,9 +47,18 @@ from privet.privacy.mechanisms import (
     permute_and_flip,
     selection_rate,
 )
+from privet.privacy.samplers import check_rate, check_variance
 from privet.privacy.sparse import sparse_laplace, sparse_threshold
 from privet.schema import Schema
-from privet.structure import Additive, Bins, CompleteTrees, LevelTrees, MultiwayTrees
+from privet.structure import (
+    Additive,
+    Bins,
+    CompleteTrees,
+    LevelTrees,
+    MultiwayTrees,
+    Structure,
+    check_structure,
+)
 
 NEIGHBOURS = "add or remove one row"
 MAX_CELLS = 1 << 28
@@ -193,10 +202,10 @@ class Protected:
         Gaussian*.
         """
         n_labels = len(self.schema.label.values)
-        self._fits(structure)
+        self._check(structure)
         question = f"rows by leaf and label of {structure.n_trees} trees"
         exact_counts = self._ask(
-            Charge(question, _cost(epsilon, rho)),
+            Charge(question, _cost(epsilon, rho, structure.n_trees)),
             lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
         )
         return self._with_noise(exact_counts, structure.n_trees, epsilon, rho)
@@ -213,6 +222,7 @@ class Protected:
         ε-DP over all trees together, the set of stored cells included. Proof: *Sparse histogram*.
         """
         n_labels, n_trees = len(self.schema.label.values), structure.n_trees
+        self._check(structure)
         question = f"frequent cells of {n_trees} level-wise trees"
         exact_cells = self._ask(
             Charge(question, Cost.pure(epsilon)),
@@ -236,7 +246,7 @@ class Protected:
         *Permute-and-flip*.
         """
         n_labels = len(self.schema.label.values)
-        self._fits(structure)
+        self._check(structure)
         question = f"most frequent label of every leaf of {structure.n_trees} trees"
         exact_counts = self._ask(
             Charge(question, Cost.pure(epsilon)),
@@ -355,7 +365,8 @@ class Protected:
         if not self._planned:
             self.reserve([charge])
         planned = self._planned.pop(0)
-        if planned.question != charge.question or _exceeds(charge.cost, planned.cost):
+        same = (planned.question, planned.composition) == (charge.question, charge.composition)
+        if not same or _exceeds(charge.cost, planned.cost):
             raise QuestionError(
                 f"the plan has {planned.question!r} at {planned.cost} next, "
                 f"not {charge.question!r} at {charge.cost}.",
@@ -386,9 +397,13 @@ class Protected:
         flat = exact_counts.reshape(-1, exact_counts.shape[-1])
         return permute_and_flip(flat, rate, self._bits).reshape(exact_counts.shape[:-1])
 
-    def _fits(self, structure: CompleteTrees | MultiwayTrees) -> None:
+    def _check(self, structure: Structure) -> None:
+        n_labels = len(self.schema.label.values)
+        check_structure(structure, [feature.n_codes for feature in self.schema.features], n_labels)
+        if isinstance(structure, LevelTrees):
+            return
         trees = structure.n_trees if isinstance(structure, CompleteTrees) else 1
-        if trees * structure.n_leaves * len(self.schema.label.values) > MAX_CELLS:
+        if trees * structure.n_leaves * n_labels > MAX_CELLS:
             raise QuestionError(
                 "these trees have too many leaves to give every one its noise.",
                 "take fewer or shallower trees, or ask for the frequent cells of level-wise trees.",
@@ -416,7 +431,7 @@ class Parts:
             raise QuestionError(f"{self._n} parts need {self._n} trees, not {structure.n_trees}.")
         protected = self._protected
         n_labels = len(protected.schema.label.values)
-        protected._fits(structure)
+        protected._check(structure)
 
         def kernel(batch: Batch) -> np.ndarray:
             part = uniform_below(np.full(len(batch.labels), self._n), protected._bits)
@@ -467,10 +482,15 @@ def protect(
     return Protected(MemoryEngine(load, progress), schema, account, bits)
 
 
-def _cost(epsilon: Number | None, rho: Number | None) -> Cost:
+def _cost(epsilon: Number | None, rho: Number | None, sensitivity: int = 1) -> Cost:
+    """Cost of a noisy answer, refused while it is free if its noise could not be drawn."""
     if (epsilon is None) == (rho is None):
         raise QuestionError("give either epsilon or rho.")
-    return Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
+    if epsilon is not None:
+        check_rate(positive(epsilon) / sensitivity)
+        return Cost.pure(epsilon)
+    check_variance(sensitivity / (2 * positive(rho or 0, "rho")))
+    return Cost.zcdp(rho or 0)
 
 
 def _exceeds(asked: Cost, planned: Cost) -> bool:

@@ -30,8 +30,11 @@ WIDEST = 256
 DIGIT = 10
 """Bits of a digit of a wider one."""
 
-MAX_SIGMA_SQUARED = Fraction(1 << 28)
+MAX_SIGMA_SQUARED = Fraction(1 << 32)
 """Widest discrete Gaussian: its table has about seven entries a standard deviation."""
+
+MIN_RATE = Fraction(1, 1 << 44)
+"""Smallest γ of a geometric variable: a draw must fit into 64 bits whatever its tail."""
 
 
 def geometric(gamma: Fraction, size: int, bits: Bits) -> np.ndarray:
@@ -40,8 +43,7 @@ def geometric(gamma: Fraction, size: int, bits: Bits) -> np.ndarray:
     The binary digits of a geometric variable are independent. A wide one is drawn in digits of ten
     bits, the last of which is again geometric and may be of any size.
     """
-    if gamma <= 0:
-        raise ValueError("gamma must be positive")
+    check_rate(gamma)
     out = np.zeros(size, np.int64)
     shift = 0
     while gamma * (1 << shift) < Fraction(1, WIDEST):
@@ -51,6 +53,24 @@ def geometric(gamma: Fraction, size: int, bits: Bits) -> np.ndarray:
     return out
 
 
+def check_rate(gamma: Fraction) -> None:
+    """Refuse noise so wide that a draw could leave 64 bits."""
+    if gamma < MIN_RATE:
+        raise QuestionError(
+            f"noise of a scale above {float(1 / MIN_RATE):.1e} is not offered.",
+            "ask fewer questions at once, or with more budget.",
+        )
+
+
+def check_variance(sigma_squared: Fraction) -> None:
+    """Refuse a discrete Gaussian whose table would be too long."""
+    if sigma_squared > MAX_SIGMA_SQUARED:
+        raise QuestionError(
+            f"Gaussian noise of a variance above {float(MAX_SIGMA_SQUARED):.1e} is not offered.",
+            "ask on a coarser grid, fewer questions at once, or with more budget.",
+        )
+
+
 def discrete_laplace(scale: Fraction, size: int, bits: Bits) -> np.ndarray:
     """Integer noise with P(x) ∝ exp(−|x|/scale), int64."""
     return geometric(1 / scale, size, bits) - geometric(1 / scale, size, bits)
@@ -58,11 +78,7 @@ def discrete_laplace(scale: Fraction, size: int, bits: Bits) -> np.ndarray:
 
 def discrete_gaussian(sigma_squared: Fraction, size: int, bits: Bits) -> np.ndarray:
     """Integer noise with P(x) ∝ exp(−x²/(2·sigma_squared)), int64."""
-    if sigma_squared > MAX_SIGMA_SQUARED:
-        raise QuestionError(
-            f"a discrete Gaussian with a variance above {MAX_SIGMA_SQUARED} is not offered.",
-            "ask on a coarser grid, or with more budget.",
-        )
+    check_variance(sigma_squared)
     magnitude = _gaussian_table(sigma_squared).draw(size, bits)
     sign = (bits.words(size) & 1).astype(np.int64)
     return magnitude * (1 - 2 * sign)

@@ -16,6 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privet.errors import QuestionError
 from privet.privacy.bits import Bits, uniform_integers
 from privet.privacy.inversion import exp_bracket
 from privet.privacy.samplers import bernoulli, discrete_laplace, geometric, poisson
@@ -55,6 +56,8 @@ def sparse_laplace(
     -------
     (L1 sensitivity / scale)-DP, the set of stored cells included. Proof: *Sparse histogram*.
     """
+    if threshold < 1:
+        raise QuestionError("the threshold of a sparse release must be at least 1.")
     noisy = exact + discrete_laplace(scale, len(exact), bits)
     kept = noisy >= threshold
     marked = _kept_empty_cells(n_cells, scale, threshold, bits)
