@@ -110,7 +110,9 @@ class Ledger:
                 " body TEXT NOT NULL, hash TEXT NOT NULL)"
             )
         except sqlite3.DatabaseError as error:
-            raise BudgetError(
+            # What cannot be opened now may be opened later; what is no database was never a ledger.
+            kind = BudgetError if isinstance(error, sqlite3.OperationalError) else LedgerTampered
+            raise kind(
                 f"cannot open the ledger {str(self.path)!r} ({error}).",
                 "check the path and that it is a ledger.",
             ) from None
