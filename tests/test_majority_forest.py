@@ -216,6 +216,9 @@ def test_an_analyst_fits_on_protected_rows_alone():
     assert ledger.holds(owner.receipt) and forest.privacy_card_.receipt == owner.receipt.hash
     with pytest.raises(BudgetExceeded):
         MajorityForestClassifier(0.1).fit(owner)
+    ledger.grant("patients", Budget(2))
+    again = MajorityForestClassifier(1.0).fit(owner)
+    assert len(again.privacy_card_.questions) == 1
 
 
 def test_every_fold_of_a_cross_validation_is_charged():

@@ -103,6 +103,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return getattr(self, "delta", 0)
 
     def _release(self, protected: Protected, y: np.ndarray | None) -> None:
+        self._asked_before = len(protected.asked)
         self.model_ = self._learn(protected)
         self.privacy_card_ = self.model_.card
         classes = _classes(protected.schema.label.values, y)
@@ -121,7 +122,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             neighbours=NEIGHBOURS,
             private=not caveats,
             caveats=caveats,
-            questions=[charge.to_dict() for charge in protected.asked],
+            questions=[charge.to_dict() for charge in protected.asked[self._asked_before :]],
             schema=protected.schema.fingerprint,
             account=protected.account.name,
             receipt=protected.receipt.hash if protected.receipt else "",

@@ -51,7 +51,7 @@ def _right_bins(margin: Margin, shape: np.ndarray, random: np.random.RandomState
     """Bins on the far side of a random cut."""
     order = np.arange(len(shape))
     if np.isnan(margin.order).any():
-        direction = random.normal(size=shape.shape[1]) if shape.shape[1] > 1 else np.ones(1)
+        direction = random.random_sample(shape.shape[1]) - 0.5 if shape.shape[1] > 1 else np.ones(1)
         height = shape @ direction
         order = np.lexsort((height, _place(margin)))
     quantile = np.cumsum(margin.shares[order])[:-1]

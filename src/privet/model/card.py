@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 
@@ -68,9 +69,7 @@ class PrivacyCard:
     @property
     def promise(self) -> str:
         """The guarantee in one line."""
-        text = (
-            f"({self.epsilon}, {self.delta})-differential privacy"
-            if self.delta != "0"
-            else (f"{self.epsilon}-differential privacy")
-        )
+        pure = Fraction(self.delta) == 0
+        text = f"{self.epsilon}" if pure else f"({self.epsilon}, {self.delta})"
+        text += "-differential privacy"
         return text if self.private else f"NONE: {text} does not hold here"
