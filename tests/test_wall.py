@@ -145,8 +145,3 @@ def test_what_a_learner_is_given_shows_no_row(schema, account, people):
         with pytest.raises((TypeError, privet.QuestionError)):
             getattr(protected, name)()
     assert account.spent().epsilon == 1
-
-
-def test_the_wall_can_be_read_in_one_sitting():
-    lines = sum(len(path.read_text().splitlines()) for path in (PACKAGE / "privacy").glob("*.py"))
-    assert lines <= 1700
