@@ -194,7 +194,7 @@ def test_theorem_5_3_by_hand():
     # At n = 10^7: k = 2·16.1181/0.08 = 402.95 → 403, 16·403·e^(−25.8264) = 6448·6.0777e-12
     g = bojarski.theorem_5_3(10**7, 1, 0.9, 0.85, margin=0.4, thinness=20, confidence=1)
     assert g.test.n_trees == 403
-    assert g.test.failure == pytest.approx(1e-7 + 6448 * exp(-2e7 * (0.4 / 352) ** 2), rel=1e-9)
+    assert g.test.failure == pytest.approx(1e-7 + 6448 * exp(-2e7 * (0.4 / 352) ** 2), rel=1e-9, abs=0)
     assert (g.training.terms["level"], g.test.terms["level"]) == (0.9, pytest.approx(0.95))
 
 
@@ -229,11 +229,19 @@ def test_theorem_5_6_by_hand():
     # kδ²/2 = 6000·0.01/2 = 30
     vote = 2e9 * (exp(-30) + exp(-3000))
     assert g.training.terms["lambda"] == pytest.approx(0.1 / 960)
-    assert g.training.failure == pytest.approx(vote + noise, rel=1e-9)
+    assert g.training.failure == pytest.approx(vote + noise, rel=1e-9, abs=0)
     # φ = 0.1/(2·4.1·2·20) = 0.1/328; 2^4·6000·e^(−2·2·10^9·φ²) = 96000·e^(−371.8)
-    assert g.test.failure == pytest.approx(vote + noise + 96_000 * exp(-4e9 * (0.1 / 328) ** 2), rel=1e-9)
+    assert g.test.failure == pytest.approx(
+        vote + noise + 96_000 * exp(-4e9 * (0.1 / 328) ** 2), rel=1e-9, abs=0
+    )
     assert g.training.error == pytest.approx(0.095 / 0.35)
     assert g.test.error == pytest.approx(0.095 / 0.3)
+
+
+def test_theorem_5_6_with_few_trees_by_hand():
+    g = bojarski.theorem_5_6(10, 0, 30, 1e6, 0.9, 0.9, margin=0.4, thinness=10)
+    # kδ²/2 = 30·0.16/2 = 2.4; k/2 = 15; λnη/k = 0.4/240·10·10^6/30 = 555.6
+    assert g.training.failure == pytest.approx(10 * (exp(-2.4) + exp(-15)), rel=1e-9, abs=0)
 
 
 def test_theorem_5_7_by_hand():
@@ -245,7 +253,7 @@ def test_theorem_5_7_by_hand():
     assert bound.terms["printed_error"] == pytest.approx(0.297)
     failure = n * (exp(-k / 200) + 2 * k * exp(-sqrt(n) / 19_200 / k))
     assert bound.n_trees == k
-    assert bound.failure == pytest.approx(failure, rel=1e-9)
+    assert bound.failure == pytest.approx(failure, rel=1e-9, abs=0)
     assert failure < 1
 
 
@@ -385,7 +393,7 @@ def test_our_bound_by_hand(voting):
         # (0.095 + 0.05)/0.4; kδ²/2 = 25; the noise as above
         assert bound.error == pytest.approx(0.3625)
         expected = 1e9 * exp(-25) + 16 * 5000 * exp(-125)
-    assert bound.failure == pytest.approx(expected, rel=1e-9)
+    assert bound.failure == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 LEAF = st.tuples(st.integers(0, 50), st.integers(0, 50)).filter(any)
