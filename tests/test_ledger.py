@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privet import Schema
 from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
 from privet.privacy import Budget, Charge, Cost, Ledger, Protected, Receipt, in_sequence
 
@@ -72,6 +73,20 @@ def test_a_budget_is_set_once_and_can_be_granted_anew():
     assert account.spent().epsilon == 3
     with pytest.raises(BudgetExceeded):
         account.reserve([charge("0.001")])
+
+
+def test_an_account_is_asked_under_one_schema_alone(schema):
+    other = Schema(schema.features, schema.label, max_rows=7)
+    ledger = Ledger()
+    fixed = ledger.create("fixed", Budget(1), schema)
+    first = ledger.create("first", Budget(1))
+    fixed.reserve([charge("1/10")], schema.fingerprint)
+    ledger.cancel(first.reserve([charge("1/10")], schema.fingerprint), "does not fit")
+    for account in (fixed, first):
+        with pytest.raises(BudgetError, match="another schema"):
+            account.reserve([charge("1/10")], other.fingerprint)
+    ledger.grant("first", Budget(1), other)
+    first.reserve([charge("1/10")], other.fingerprint)
 
 
 def test_accounts_do_not_pay_for_each_other():

@@ -24,7 +24,7 @@ from laws import (
 from privet import Budget, Categorical, Label, Ledger, Schema, protect
 from privet.data import Codes
 from privet.engines import MemoryEngine
-from privet.errors import BudgetExceeded, DataError, QuestionError
+from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError
 from privet.kernels.count import count_leaves
 from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits
 from privet.privacy import protected as wall
@@ -251,6 +251,18 @@ def test_a_table_that_does_not_fit_costs_nothing(schema, account, people):
     assert account.spent().epsilon == 0
     with pytest.raises(DataError, match="'town' is missing"):
         protect(pd.DataFrame(people).drop(columns="town"), schema, account)
+
+
+def test_the_number_of_rows_cannot_be_asked_through_schemas(people, schema):
+    """Errors of tables that do not fit are free; under ever other bounds they would count the rows."""
+    account = Ledger().create("people", Budget(1))
+    refused = []
+    for bound in (250, 375, 438):
+        bounded = Schema(schema.features, schema.label, max_rows=bound)
+        with pytest.raises((DataError, BudgetError)) as error:
+            protect(pd.DataFrame(people), bounded, account).noisy_count(epsilon="1e-9")
+        refused.append(type(error.value))
+    assert refused == [DataError, BudgetError, BudgetError]
 
 
 def test_more_rows_than_the_public_bound_are_refused(people, account, schema):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,11 +16,19 @@ from privet.cli.output import out, show_json, table
 from privet.data.table import require_table_file
 from privet.errors import display
 from privet.privacy import Account, Budget, Charge, Ledger, in_sequence
+from privet.schema import Schema
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
 
 Epsilon = Annotated[
     float, typer.Option(metavar="E", help="The most that may be learnt of one person, in all.")
+]
+
+Contract = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema", metavar="FILE", help="The only schema to ask under; else the first fit's is kept."
+    ),
 ]
 
 
@@ -30,14 +39,15 @@ def create(
     delta: Annotated[
         float, typer.Option(metavar="D", help="Chance that ε fails; 0 is the strict promise.")
     ] = 0.0,
+    schema: Contract = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Set the budget of a table, once."""
     require_table_file(data)
-    budget = Budget(epsilon, delta)
-    account = Ledger(ledger_path(data, ledger)).create(name or data.name, budget)
+    budget, contract = Budget(epsilon, delta), Schema.load(schema) if schema else None
+    account = Ledger(ledger_path(data, ledger)).create(name or data.name, budget, contract)
     show_account(account, as_json)
 
 
@@ -52,6 +62,7 @@ def grant(
     data: Data,
     epsilon: Epsilon,
     delta: Annotated[float | None, typer.Option(metavar="D", help="New δ; by default it stays.")] = None,
+    schema: Contract = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -59,7 +70,7 @@ def grant(
     """Replace the budget by another total: what was spent stays spent."""
     account = open_account(data, ledger, name)
     budget = Budget(epsilon, account.budget.delta if delta is None else delta)
-    account.ledger.grant(account.name, budget)
+    account.ledger.grant(account.name, budget, Schema.load(schema) if schema else None)
     show_account(account, as_json)
 
 

@@ -82,8 +82,8 @@ def _owner(tell: Console, data: Path, schema: Path) -> Account:
     tell.print(f"To be predicted: {SCHEMA.label.name} ({' or '.join(map(str, SCHEMA.label.values))}).\n")
     path = ledger_path(data, None)
     path.unlink(missing_ok=True)
-    account = Ledger(path).create(data.name, Budget(EPSILON))
-    _command(tell, f"privet budget create {data} --epsilon {EPSILON:g}")
+    account = Ledger(path).create(data.name, Budget(EPSILON), SCHEMA)
+    _command(tell, f"privet budget create {data} --epsilon {EPSILON:g} --schema {schema}")
     tell.print(account_table(account))
     return account
 

@@ -194,6 +194,12 @@ def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) ->
     if isinstance(column, np.ndarray) and column.dtype.kind == "O":
         out[:] = _category_codes(column.tolist(), feature)
         return
+    if (
+        isinstance(column, np.ndarray)
+        and column.dtype.kind in "iu"
+        and _encode_integers(column, feature, out)
+    ):
+        return
     if isinstance(column, np.ndarray):
         column = array_to_arrow(column, feature.name)
     if pa.types.is_nested(column.type):
@@ -207,6 +213,18 @@ def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) ->
     missing = len(feature.categories)
     indices = pa_compute.fill_null(encoded.indices, len(lookup)).to_numpy(zero_copy_only=False)
     out[:] = np.append(lookup, missing).astype(out.dtype)[indices]
+
+
+def _encode_integers(column: np.ndarray, feature: Categorical, out: np.ndarray) -> bool:
+    """Codes of integers that lie close together, by one look-up each and without a copy of them."""
+    low, high = int(column.min(initial=0)), int(column.max(initial=0))
+    if high - low > BLOCK:
+        return False
+    lookup = _category_codes(range(low, high + 1), feature).astype(out.dtype)
+    for first in range(0, len(column), BLOCK):
+        part = slice(first, first + BLOCK)
+        out[part] = lookup[column[part].astype(np.int64) - low]
+    return True
 
 
 def _category_codes(values: Sequence[object], feature: Categorical) -> np.ndarray:

@@ -15,7 +15,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 
 from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
 from privet.privacy.budget import NOTHING, Budget, Cost, in_parallel, in_sequence
+from privet.schema import Schema
 
 Event = Mapping[str, Any]
 GENESIS = "privet ledger 1"
@@ -72,6 +73,7 @@ class State:
     budget: Budget
     everyone: Cost = NOTHING
     batches: dict[str, Cost] = field(default_factory=dict)
+    schema: str | None = None
 
     def spent(self, batch: str | None = None) -> Cost:
         """What the most exposed person has cost, or a person of one batch."""
@@ -125,12 +127,16 @@ class Ledger:
         # A copy of an accountant would not see what is spent through the original.
         return self
 
-    def create(self, account: str, budget: Budget) -> Account:
-        """Set the budget of a data set, once."""
+    def create(self, account: str, budget: Budget, schema: Schema | None = None) -> Account:
+        """Set the budget of a data set, once, and the schema under which it may be asked.
+
+        Without a schema the first question's is kept. Whether a table fits a schema is told for
+        nothing, so whoever may choose the schema could ask of the rows through it.
+        """
         with self._writing() as events:
             if any(e["account"] == account and e["kind"] == "budget" for e in events):
                 raise BudgetError(f"{account!r} already has a budget.", "grant more with `grant`.")
-            self._append(events, _budget_event("budget", account, budget))
+            self._append(events, _budget_event("budget", account, budget, schema))
         return Account(self, account)
 
     def account(self, name: str) -> Account:
@@ -138,11 +144,11 @@ class Ledger:
         self.state(name)
         return Account(self, name)
 
-    def grant(self, account: str, budget: Budget) -> None:
-        """Replace the budget of a data set by another, larger or smaller."""
+    def grant(self, account: str, budget: Budget, schema: Schema | None = None) -> None:
+        """Replace the budget of a data set by another, and its schema if one is given."""
         with self._writing() as events:
             _state(events, account)
-            self._append(events, _budget_event("grant", account, budget))
+            self._append(events, _budget_event("grant", account, budget, schema))
 
     def declare_batch(self, account: str, batch: str) -> None:
         """Declare that a batch holds people of whom no other batch holds any.
@@ -166,6 +172,11 @@ class Ledger:
             state = _state(events, account)
             if batch is not None and batch not in state.batches:
                 raise BudgetError(f"batch {batch!r} of {account!r} was never declared disjoint.")
+            if None not in (schema, state.schema) and schema != state.schema:
+                raise BudgetError(
+                    f"{account!r} is asked under another schema than this one.",
+                    "use the owner's schema; only the owner can grant another.",
+                )
             _check(state, account, in_sequence(c.cost for c in charges), batch)
             event = {
                 "kind": "charge",
@@ -307,24 +318,27 @@ def _verified(db: sqlite3.Connection) -> list[Event]:
     return events
 
 
-def _budget_event(kind: str, account: str, budget: Budget) -> Event:
+def _budget_event(kind: str, account: str, budget: Budget, schema: Schema | None) -> Event:
     numbers = {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
-    return {"kind": kind, "account": account, **numbers}
+    return {"kind": kind, "account": account, **numbers, "schema": schema and schema.fingerprint}
 
 
 def _state(events: Sequence[Event], account: str) -> State:
     state: State | None = None
     cancelled = {e["number_cancelled"] for e in events if "number_cancelled" in e}
     for event in events:
-        if event["account"] != account or event["number"] in cancelled:
+        if event["account"] != account:
             continue
         if event["kind"] in ("budget", "grant"):
             budget = Budget(Fraction(event["epsilon"]), Fraction(event["delta"]))
-            state = State(budget, state.everyone, state.batches) if state else State(budget)
+            state = replace(state, budget=budget) if state else State(budget)
+            state.schema = event["schema"] or state.schema
         elif state is not None and event["kind"] == "batch":
             state.batches[event["batch"]] = NOTHING
         elif state is not None and event["kind"] == "charge":
-            _add(state, event)
+            state.schema = state.schema or event["schema"]
+            if event["number"] not in cancelled:
+                _add(state, event)
     if state is None:
         raise UnknownAccount(
             f"no budget has been set for {account!r}.",

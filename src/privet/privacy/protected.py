@@ -62,6 +62,8 @@ from privet.structure import (
 
 NEIGHBOURS = "add or remove one row"
 MAX_CELLS = 1 << 28
+SLICE = 1 << 16
+"""Leaves whose labels are chosen at a time: their coins need little memory."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Protected:
         Privacy
         -------
         Whatever the answers so far, the questions left cost no more than was reserved for them: the
-        two compose in sequence. Proof: *Sequential composition*.
+        two compose in sequence. Proof: *Sequence*.
         """
         wanted, left = in_sequence(c.cost for c in plan), in_sequence(c.cost for c in self._planned)
         if _exceeds(wanted, left):
@@ -395,7 +397,9 @@ class Protected:
     def _choose(self, exact_counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
         rate = selection_rate(epsilon, Fraction(1), monotone=True)
         flat = exact_counts.reshape(-1, exact_counts.shape[-1])
-        return permute_and_flip(flat, rate, self._bits).reshape(exact_counts.shape[:-1])
+        parts = [flat[first : first + SLICE] for first in range(0, len(flat), SLICE)]
+        chosen = [permute_and_flip(part, rate, self._bits) for part in parts]
+        return np.concatenate(chosen).reshape(exact_counts.shape[:-1])
 
     def _check(self, structure: Structure) -> None:
         n_labels = len(self.schema.label.values)
