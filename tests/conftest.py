@@ -6,10 +6,18 @@ import json
 import os
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 from privet import Budget, Categorical, Continuous, Label, Ledger, Schema
+
+
+@pytest.fixture(autouse=True)
+def threads(request):
+    """Workers of the test run share the cores; the kernels' own tests take all of them."""
+    wanted = numba.config.NUMBA_NUM_THREADS if request.path.name == "test_kernels.py" else 1
+    numba.set_num_threads(wanted)
 
 
 @pytest.fixture(scope="session")

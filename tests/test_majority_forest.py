@@ -120,7 +120,9 @@ def test_depth_follows_theorem_two_within_memory():
     assert forest.model_.trees.n_trees * forest.model_.trees.n_leaves <= 1 << 22
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas], ids=str)
+@pytest.mark.parametrize(
+    "kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
 def test_frames_of_every_kind_fit_and_predict(kind):
     X, y = patients(2000)
     forest = MajorityForestClassifier(5.0, schema=SCHEMA, n_trees=20, max_depth=7)

@@ -23,7 +23,7 @@ from laws import (
 from privet.errors import QuestionError
 from privet.privacy import samplers
 from privet.privacy.bits import WORD, SecureBits, StudyBits, uniform_below, uniform_integers
-from privet.privacy.inversion import TIE, InverseTable, _look_up, exp_bracket, invert
+from privet.privacy.inversion import TIE, InverseTable, _look_up, _look_up_few, exp_bracket, invert
 
 N = 200_000
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(173, 2), Fraction(3000), Fraction(10**7)]
@@ -121,6 +121,9 @@ def test_look_up_decides_exactly_where_first_bits_decide(table: InverseTable) ->
     words = np.concatenate([near[(near >= 0) & (near < 1 << WORD)], spread]).astype(np.uint32)
     out = np.empty(len(words), np.int64)
     _look_up(words, table.words, table.guide, out)
+    few = np.empty(len(words), np.int64)
+    _look_up_few(words, table.words, table.guide, few)
+    assert (few == out).all()
     expected = np.searchsorted(table.words, words, side="left")
     ties = np.isin(words, table.words)
     assert ties.any()

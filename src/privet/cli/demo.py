@@ -83,7 +83,7 @@ def _owner(tell: Console, data: Path, schema: Path) -> Account:
     path = ledger_path(data, None)
     path.unlink(missing_ok=True)
     account = Ledger(path).create(data.name, Budget(EPSILON), SCHEMA)
-    _command(tell, f"privet budget create {data} --epsilon {EPSILON:g} --schema {schema}")
+    _command(tell, f"privet budget create {data} --epsilon {EPSILON:g} \\\n    --schema {schema}")
     tell.print(account_table(account))
     return account
 
