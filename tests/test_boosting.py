@@ -18,7 +18,7 @@ from privet.learners.boosting_bins import (
     make_cells,
     truncated_normal,
 )
-from privet.learners.boosting_plan import FIRST_SHARE, Purse, make_plan
+from privet.learners.boosting_plan import Purse, first_share, make_plan
 from privet.learners.boosting_shapes import unlinked
 from privet.learners.boosting_trees import level_energy
 from privet.model.additive import probabilities
@@ -86,7 +86,7 @@ def test_unknown_and_undeclared_missing_values_are_read():
     assert np.isfinite(model.predict_proba(odd)).all()
 
 
-PLANS = list(itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 3, 20]))
+PLANS = list(itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 3, 20], [None, 10**5]))
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,12 @@ PLANS = list(itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 
 )
 def test_every_plan_costs_exactly_the_budget(budget):
     purse = Purse.of(budget)
-    for n_rows, n_features, n_labels in PLANS:
-        plan = make_plan(n_rows, n_features, n_labels, purse)
+    for n_rows, n_features, n_labels, bound in PLANS:
+        first = first_share(purse, bound)
+        plan = make_plan(n_rows, n_features, n_labels, purse, first)
         costs = [charge.cost for charge in plan.charges(purse)]
         rest = sum(cost.epsilon if purse.pure else cost.rho for cost in costs)
-        assert rest + FIRST_SHARE * purse.total == purse.total
+        assert rest + first * purse.total == purse.total
         assert plan.depth <= 8 and plan.rounds * plan.n_trees < 1000
 
 

@@ -22,15 +22,14 @@ from privet.learners.boosting_bins import (
     pooled_totals,
     truncated_normal,
 )
-from privet.learners.boosting_plan import FIRST_SHARE, Plan, Purse, first_charges, make_plan
+from privet.learners.boosting_plan import Plan, Purse, first_charges, first_share, make_plan
 from privet.learners.boosting_shapes import (
+    InterceptFilter,
+    ShapePrior,
     Shapes,
     ShapeSteps,
     Start,
     first_shapes,
-    intercept_step,
-    posterior_map,
-    prior_covariance,
     started,
 )
 from privet.learners.boosting_trees import LeafSteps, draw_trees, extended, favoured, level_energy
@@ -123,27 +122,33 @@ class Boosting:
     def learn(self, learner: BoostingClassifier) -> AdditiveModel:
         """Ask everything and return the model."""
         schema = self.protected.schema
-        self.protected.reserve(first_charges(self.purse))
-        totals, n_rows = self._ask_labels()
-        plan = make_plan(n_rows, len(schema.features), self.n_labels, self.purse)
+        first = first_share(self.purse, schema.max_rows)
+        self.protected.reserve(first_charges(self.purse, first))
+        totals = self._ask_labels(first)
+        n_rows = self._n_rows(totals)
+        plan = make_plan(n_rows, len(schema.features), self.n_labels, self.purse, first)
         self.protected.refine(plan.charges(self.purse))
+        if plan.label_share:
+            totals = totals.merge(self._ask_labels(plan.label_share))
+            n_rows = self._n_rows(totals)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, n_rows)
-        weight = n_rows * start.curvature
+        intercept = InterceptFilter(start.variance, n_rows * start.curvature)
         if plan.shape_passes:
-            additive = self._fit_shapes(plan, additive, margins, start, shapes, weight)
+            additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:
-            additive = self._fit_trees(plan, additive, margins, start, shapes, weight)
+            additive = self._fit_trees(plan, additive, margins, start, shapes, intercept, n_rows)
         card = learner._card(self.protected, {"name": "boosting", **_public(plan)})
         bin_shares = np.concatenate([margin.shares for margin in margins])
-        return AdditiveModel(additive, bin_shares, self._bands(plan, margins, start), schema, card)
+        return AdditiveModel(
+            additive, bin_shares, self._bands(plan, margins, start, shapes.scale), schema, card
+        )
 
-    def _ask_labels(self) -> tuple[Totals, float]:
-        """Rows by label, and from them how many rows there are, within the public bound."""
-        noisy = self.protected.noisy_label_rows(**self.purse.price(FIRST_SHARE))
-        totals = Totals(noisy.values.astype(float), self.purse.sd(1, Fraction(1), FIRST_SHARE))
-        return totals, self._n_rows(totals)
+    def _ask_labels(self, share: Fraction) -> Totals:
+        noisy = self.protected.noisy_label_rows(**self.purse.price(share))
+        return Totals(noisy.values.astype(float), self.purse.sd(1, Fraction(1), share))
 
     def _n_rows(self, totals: Totals) -> float:
+        """How many rows there seem to be, within the public bound."""
         bound = self.protected.schema.max_rows or inf
         return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.n_labels), 1.0, bound)[0]
 
@@ -158,7 +163,7 @@ class Boosting:
         totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
         bins, margins = gather(schema, cells, present, noisy_rows, sd, totals)
         n_rows = max(self._n_rows(totals), 10.0)
-        start = Start.of(class_shares(totals, n_rows))
+        start = Start.of(class_shares(totals, n_rows), totals.sd / n_rows)
         shapes = first_shapes(margins, start)
         n_scores = len(start.intercept)
         additive = Additive(
@@ -178,14 +183,20 @@ class Boosting:
         margins: Sequence[Margin],
         start: Start,
         shapes: Shapes,
-        weight: float,
+        intercept: InterceptFilter,
     ) -> Additive:
         """Passes over the shapes: noisy gradients by bin, a step of every asked shape."""
         asked = list(np.flatnonzero(shapes.energy >= plan.least_energy * shapes.energy.max()).tolist())
         sd = self.purse.sd(len(asked), self.clip, plan.shape_pass_share)
         asked_margins = [margins[j] for j in asked]
         steps = ShapeSteps(
-            asked_margins, start.curvature, sd, plan.shape_passes, plan.shape_step, plan.adapt_step
+            asked_margins,
+            start.curvature,
+            shapes.scale,
+            sd,
+            plan.shape_passes,
+            plan.shape_step,
+            plan.adapt_step,
         )
         where = [additive.bins.slices[j] for j in asked]
         for _ in range(plan.shape_passes):
@@ -195,7 +206,7 @@ class Boosting:
             values = additive.shapes.copy()
             for place, move in zip(where, moves, strict=True):
                 values[place] += move
-            change = intercept_step(pooled, steps.sum_variance / plan.shape_passes, weight)
+            change = intercept.step(pooled, steps.sum_variance)
             additive = replace(additive, shapes=values, intercept=additive.intercept + change)
         return additive
 
@@ -206,7 +217,8 @@ class Boosting:
         margins: Sequence[Margin],
         start: Start,
         shapes: Shapes,
-        weight: float,
+        intercept: InterceptFilter,
+        n_rows: float,
     ) -> Additive:
         """Rounds of trees: noisy rows by leaf once, then noisy gradients by leaf."""
         several_bins = np.array([len(margin.mass) > 1 for margin in margins])
@@ -218,18 +230,19 @@ class Boosting:
             features, turns = draw_trees(
                 additive.bins, margins, shapes.values, weights, plan.n_trees, plan.depth, self.random
             )
-            additive, steps = self._fit_round(plan, extended(additive, features, turns), start, weight)
+            grown = extended(additive, features, turns)
+            additive, steps = self._fit_round(plan, grown, start, intercept, n_rows)
             energy = level_energy(additive.leaves[-plan.n_trees :], steps.shares)
             weights = favoured(weights, features, energy)
         return additive
 
     def _fit_round(
-        self, plan: Plan, additive: Additive, start: Start, weight: float
+        self, plan: Plan, additive: Additive, start: Start, intercept: InterceptFilter, n_rows: float
     ) -> tuple[Additive, LeafSteps]:
         rows_share, gradients_share = plan.leaf_shares(self.purse)
         sd = self.purse.sd(plan.n_trees, self.clip, gradients_share)
         noisy_rows = self.protected.noisy_leaf_rows(additive, plan.n_trees, **self.purse.price(rows_share))
-        steps = LeafSteps(noisy_rows.values, weight / start.curvature, start.curvature, sd, plan, self.purse)
+        steps = LeafSteps(noisy_rows.values, n_rows, start.curvature, sd, plan, self.purse)
         sum_variance = sd**2 * (1 << plan.depth) / plan.n_trees
         for _ in range(plan.tree_passes):
             price = self.purse.price(gradients_share)
@@ -237,30 +250,26 @@ class Boosting:
             leaves = additive.leaves.copy()
             pooled, move = steps.take(noisy, leaves[-plan.n_trees :])
             leaves[-plan.n_trees :] += move
-            change = intercept_step(pooled, sum_variance / (plan.tree_passes * plan.rounds), weight)
+            change = intercept.step(pooled, sum_variance)
             additive = replace(additive, leaves=leaves, intercept=additive.intercept + change)
         return additive, steps
 
-    def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start) -> np.ndarray:
-        """Posterior deviation of every shape's values."""
+    def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start, scale: float) -> np.ndarray:
+        """Posterior deviation of every shape's values, after the counts and the passes."""
         bands = []
         for margin in margins:
             variance = start.gradients(margin)[1]
             if plan.shape_passes:
                 sd = self.purse.sd(len(margins), self.clip, plan.shape_share)
                 variance = 1 / (1 / variance + 1 / sd**2)
-            prior = prior_covariance(margin)
-            learnt = posterior_map(margin, start.curvature, variance) @ (
-                (margin.mass * start.curvature)[:, None] * prior
-            )
-            bands.append(np.sqrt(np.maximum(np.diag(prior - learnt), 0.0)))
+            bands.append(ShapePrior.of(margin, start.curvature).band(scale, variance))
         return np.concatenate(bands)
 
 
 def _public(plan: Plan) -> dict[str, int]:
     """Sizes that a card shows."""
     return {
-        "passes": 2 + plan.shape_passes + plan.rounds * (1 + plan.tree_passes),
+        "passes": 2 + bool(plan.label_share) + plan.shape_passes + plan.rounds * (1 + plan.tree_passes),
         "trees": plan.rounds * plan.n_trees,
         "depth": plan.depth,
     }

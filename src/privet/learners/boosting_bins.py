@@ -121,18 +121,16 @@ class Margin:
         Noisy rows by bin and label, made consistent with the totals of all features.
     variance : (bins,)
         Of the noise on each number of a bin.
+    mass : (bins,)
+        Rows by bin, shrunk to equality as far as their noise demands.
     order : (bins,)
         Positions of the bins of an ordered feature; NaN for bins without a place in the order.
     """
 
     rows: np.ndarray
     variance: np.ndarray
+    mass: np.ndarray
     order: np.ndarray
-
-    @property
-    def mass(self) -> np.ndarray:
-        """Rows by bin, at least one."""
-        return np.maximum(self.rows.sum(axis=1), 1.0)
 
     @property
     def shares(self) -> np.ndarray:
@@ -197,10 +195,20 @@ def _margin(
     variance = np.bincount(bin_of, minlength=n) * sd**2
     part = variance / variance.sum()
     rows += part[:, None] * (totals.rows - rows.sum(axis=0))
+    variance *= np.maximum(1 - part, 0.02)
+    mass = _believed_mass(rows.sum(axis=1), np.sqrt(variance * rows.shape[1]), totals)
     order = np.full(n, np.nan)
     if is_ordered(feature):
-        order[:placed] = _positions(np.maximum(rows[:placed].sum(axis=1), 1.0))
-    return Margin(rows, variance * np.maximum(1 - part, 0.02), order)
+        order[:placed] = _positions(mass[:placed])
+    return Margin(rows, variance, mass, order)
+
+
+def _believed_mass(noisy_mass: np.ndarray, sd: np.ndarray, totals: Totals) -> np.ndarray:
+    """Posterior means of the rows by bin under a flat prior, scaled to the total."""
+    total = max(totals.rows.sum(), totals.sd, 10.0)
+    laws = (truncated_normal(m, s, 0.0, total) for m, s in zip(noisy_mass, sd, strict=True))
+    means = np.array([mean for mean, _ in laws]) + 1e-9
+    return np.maximum(means * total / means.sum(), 1.0)
 
 
 def _positions(mass: np.ndarray) -> np.ndarray:

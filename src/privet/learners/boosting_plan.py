@@ -25,8 +25,10 @@ from privet.privacy.gradients import (
 )
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
-FIRST_SHARE = Fraction(1, 100)
-"""Share of the first question, the rows by label; the plan of the others rests on its answer."""
+LABEL_ERROR = 0.15
+"""Error of the class shares that is worth paying for: beyond it the log loss suffers visibly."""
+
+LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(3, 10)
 
 REST = "boosting, planned from the noisy number of rows"
 
@@ -72,8 +74,9 @@ class Plan:
 
     Attributes
     ----------
-    bin_share, shape_share, tree_share : Fraction
-        They and the first question's share add up to one.
+    label_share, bin_share, shape_share, tree_share : Fraction
+        They and the first question's share add up to one. The first is that of a second count of
+        the labels, asked where the first was too noisy.
     cell_mass : float
         Rows that a cell should hold, in standard deviations of its noise.
     shape_passes : int
@@ -94,6 +97,7 @@ class Plan:
         A level's feature is drawn by its energy to this power.
     """
 
+    label_share: Fraction
     bin_share: Fraction
     shape_share: Fraction
     tree_share: Fraction
@@ -117,7 +121,8 @@ class Plan:
     def charges(self, purse: Purse) -> list[Charge]:
         """Every question after the first, in order."""
         rows_share, gradients_share = self.leaf_shares(purse)
-        shares = [(BIN_ROWS, self.bin_share)]
+        shares = [(LABEL_ROWS, self.label_share)] if self.label_share else []
+        shares += [(BIN_ROWS, self.bin_share)]
         shares += [(BIN_GRADIENTS, self.shape_pass_share)] * self.shape_passes
         one_round = [(LEAF_ROWS, rows_share)] + [(LEAF_GRADIENTS, gradients_share)] * self.tree_passes
         return [Charge(question, purse.cost(share)) for question, share in shares + one_round * self.rounds]
@@ -137,25 +142,44 @@ class Plan:
         return unit * weight, unit
 
 
-def first_charges(purse: Purse) -> list[Charge]:
+def first_share(purse: Purse, max_rows: int | None) -> Fraction:
+    """Share of the first question: rows by label, on whose answer the plan of all others rests."""
+    if max_rows is None:
+        return 2 * LEAST_LABEL_SHARE
+    return min(max(_sufficient_share(purse, max_rows), LEAST_LABEL_SHARE), MOST_LABEL_SHARE)
+
+
+def first_charges(purse: Purse, first: Fraction) -> list[Charge]:
     """The first question, and all others as one reserve."""
-    rest = purse.cost(1 - FIRST_SHARE)
-    return [Charge(LABEL_ROWS, purse.cost(FIRST_SHARE)), Charge(REST, rest)]
+    return [Charge(LABEL_ROWS, purse.cost(first)), Charge(REST, purse.cost(1 - first))]
 
 
-def make_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
-    """The plan for a noisy number of rows."""
+def make_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse, first: Fraction) -> Plan:
+    """The plan for a noisy number of rows, after a first question."""
+    sufficient = _sufficient_share(purse, n_rows)
+    label_share = min(sufficient, MOST_LABEL_SHARE) if sufficient > 2 * first else Fraction(0)
+    left = 1 - first - label_share
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, n_labels, purse)
-    left = 1 - FIRST_SHARE
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
-    bin_share = left - shape_share - tree_share
-    return replace(plan, bin_share=bin_share, shape_share=shape_share, tree_share=tree_share)
+    return replace(
+        plan,
+        label_share=label_share,
+        bin_share=left - shape_share - tree_share,
+        shape_share=shape_share,
+        tree_share=tree_share,
+    )
 
 
-def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction]:
-    return Fraction(bins), 1 - Fraction(bins) - Fraction(trees), Fraction(trees)
+def _sufficient_share(purse: Purse, n_rows: float) -> Fraction:
+    """Share with which a count of the labels tells the class shares well enough."""
+    needed = 1 / (purse.strength * LABEL_ERROR * max(n_rows, 1.0))
+    return Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
+
+
+def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    return Fraction(0), Fraction(bins), 1 - Fraction(bins) - Fraction(trees), Fraction(trees)
 
 
 def _gaussian_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
@@ -218,12 +242,12 @@ def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> P
 
 def _pure_binary(plan: Plan, evidence: float) -> Plan:
     if evidence < 4000:
-        _, shapes, trees = _shares("0.4", "0.4")
+        _, _, shapes, trees = _shares("0.4", "0.4")
         return replace(
             plan, shape_share=shapes, tree_share=trees, rounds=2, tree_passes=1, n_trees=4, depth=5,
             tree_scale=0.5, least_energy=0.03,
         )  # fmt: skip
-    _, shapes, trees = _shares("0.4", "0.5")
+    _, _, shapes, trees = _shares("0.4", "0.5")
     return replace(
         plan, shape_share=shapes, tree_share=trees, rounds=4, tree_passes=1, n_trees=8, depth=6,
         tree_scale=0.5, pull=10.0,
@@ -232,7 +256,7 @@ def _pure_binary(plan: Plan, evidence: float) -> Plan:
 
 def _pure_several(plan: Plan, evidence: float) -> Plan:
     share, passes, n_trees, depth, step = _SEVERAL[bisect_right((200, 1000, 4000), evidence)]
-    _, shapes, trees = _shares("0.4", share)
+    _, _, shapes, trees = _shares("0.4", share)
     return replace(
         plan, shape_share=shapes, tree_share=trees, rounds=1, tree_passes=passes, n_trees=n_trees,
         depth=depth, tree_step=step, least_energy=0.03 if 200 <= evidence < 4000 else 0.0,

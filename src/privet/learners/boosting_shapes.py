@@ -15,11 +15,15 @@ import numpy as np
 
 from privet.learners.boosting_bins import Margin
 
-SHAPE_SCALE = 0.55
-"""Prior standard deviation of a shape."""
+SHAPE_SCALES = (0.03, 0.1, 0.25, 0.55)
+SCALE_ODDS = (0.05, 0.05, 0.15, 0.75)
+"""Prior standard deviations of a shape, and how likely each is before any answer."""
 
 SHAPE_LENGTH = 0.6
 """Distance, in shares of the rows, over which a shape forgets itself."""
+
+INTERCEPT_DRIFT = 0.1
+"""By how much the right intercept may move while other parts of the model change."""
 
 LONGEST_STEP = 0.6
 LEFT_OVER = 0.7
@@ -36,22 +40,26 @@ class Start:
     intercept : (scores,)
     curvature : float
         Mean second derivative of a row's loss.
+    variance : (scores,)
+        Of the intercept, from the noise of the shares.
     """
 
     shares: np.ndarray
     intercept: np.ndarray
     curvature: float
+    variance: np.ndarray
 
     @classmethod
-    def of(cls, shares: np.ndarray) -> Start:
-        """Start at class shares."""
+    def of(cls, shares: np.ndarray, sd: float) -> Start:
+        """Start at class shares that have a standard deviation."""
+        variance = np.minimum((sd / (shares * (1 - shares) + 1e-9)) ** 2, 1.0)
         if len(shares) > 2:
             logs = np.log(shares)
-            return cls(shares, logs - logs.mean(), float((shares * (1 - shares)).mean()))
+            return cls(shares, logs - logs.mean(), float((shares * (1 - shares)).mean()), variance)
         rarer = min(float(shares.min()), 0.5)
         p = rarer / (2 * (1 - rarer))
         score = unlinked(float(shares[-1]))
-        return cls(shares, np.array([score]), max((1 - rarer) * p * (1 - p), 0.03))
+        return cls(shares, np.array([score]), max((1 - rarer) * p * (1 - p), 0.03), variance[:1])
 
     def gradients(self, margin: Margin) -> tuple[np.ndarray, np.ndarray]:
         """Sums of gradients by bin at the start, centred, and the variance of their noise."""
@@ -74,37 +82,110 @@ def unlinked(share: float) -> float:
     return float(np.log(p / (1 - p)))
 
 
-def prior_covariance(margin: Margin) -> np.ndarray:
-    """Prior covariance of a shape over its bins."""
-    distance = np.abs(margin.order[:, None] - margin.order[None])
-    related = np.where(np.isnan(distance), 0.0, np.exp(-np.nan_to_num(distance) / SHAPE_LENGTH))
-    np.fill_diagonal(related, 1.0)
-    return SHAPE_SCALE**2 * related
+@dataclass(frozen=True)
+class ShapePrior:
+    """What is believed of a shape: deviations ``scale`` times those of a unit prior.
+
+    ``related`` holds the correlations of an ordered feature's bins; it is None where bins are
+    independent, so that features with many categories cost no more than their number.
+    """
+
+    weight: np.ndarray
+    related: np.ndarray | None
+
+    @classmethod
+    def of(cls, margin: Margin, curvature: float) -> ShapePrior:
+        """Prior of a feature's shape, and the curvature in each of its bins."""
+        weight = margin.mass * curvature
+        if np.isnan(margin.order).all():
+            return cls(weight, None)
+        distance = np.abs(margin.order[:, None] - margin.order[None])
+        related = np.where(np.isnan(distance), 0.0, np.exp(-np.nan_to_num(distance) / SHAPE_LENGTH))
+        np.fill_diagonal(related, 1.0)
+        return cls(weight, related)
+
+    def posterior_map(self, scale: float, variance: np.ndarray | float) -> np.ndarray:
+        """Take noisy sums of gradients to the posterior mean of a shape: a matrix, or its diagonal."""
+        spread = variance + self.weight
+        if self.related is None:
+            return np.asarray(scale**2 * self.weight / (scale**2 * self.weight**2 + spread))
+        gain = scale**2 * self.weight[:, None] * self.related
+        return np.asarray(np.linalg.solve(gain * self.weight + np.diag(spread), gain).T)
+
+    def log_evidence(self, scale: float, variance: np.ndarray, sums: np.ndarray) -> float:
+        """Log-likelihood of noisy sums of gradients, up to a constant."""
+        spread = variance + self.weight
+        n_free = max(sums.shape[1] - 1, 1)
+        if self.related is None:
+            total = (scale**2 * self.weight**2 + spread)[:, None]
+            return float(-0.5 * (sums**2 / total).sum() - 0.5 * n_free * np.log(total).sum())
+        covariance = scale**2 * self.weight[:, None] * self.related * self.weight + np.diag(spread)
+        root = np.linalg.cholesky(covariance)
+        whitened = np.linalg.solve(root, sums)
+        return float(-0.5 * (whitened**2).sum() - n_free * np.log(np.diag(root)).sum())
+
+    def band(self, scale: float, variance: np.ndarray | float) -> np.ndarray:
+        """Posterior standard deviation of a shape's values."""
+        known = self.posterior_map(scale, variance)
+        if self.related is None:
+            return np.asarray(scale * np.sqrt(1 - known * self.weight))
+        learnt = scale**2 * np.einsum("ij,j,ji->i", known, self.weight, self.related)
+        return np.asarray(np.sqrt(np.maximum(scale**2 - learnt, 0.0)))
 
 
-def posterior_map(margin: Margin, curvature: float, variance: np.ndarray | float) -> np.ndarray:
-    """Matrix that takes noisy sums of gradients to the posterior mean of a shape."""
-    weight = margin.mass * curvature
-    gain = weight[:, None] * prior_covariance(margin)
-    return np.asarray(np.linalg.solve(gain * weight + np.diag(variance + weight), gain).T)
+def applied(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """A matrix, or a diagonal, times sums of gradients."""
+    return np.asarray(known @ sums if known.ndim == 2 else known[:, None] * sums)
+
+
+def _trace(known: np.ndarray) -> float:
+    return float(np.trace(known) if known.ndim == 2 else known.sum())
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """Shapes as the noisy counts alone give them, and each feature's energy, its mean square."""
+    """Shapes as the noisy counts alone give them.
+
+    Attributes
+    ----------
+    values : list of (bins, scores)
+    energy : (features,)
+        Mean square of each shape.
+    scale : float
+        Prior deviation under which they were found.
+    """
 
     values: list[np.ndarray]
     energy: np.ndarray
+    scale: float
 
 
 def first_shapes(margins: Sequence[Margin], start: Start) -> Shapes:
-    """Posterior means of the shapes, one feature at a time."""
-    values = []
-    for margin in margins:
-        sums, variance = start.gradients(margin)
-        values.append(posterior_map(margin, start.curvature, variance) @ sums)
+    """Posterior means of the shapes, one feature at a time, under one prior scale for all."""
+    priors = [ShapePrior.of(margin, start.curvature) for margin in margins]
+    answers = [start.gradients(margin) for margin in margins]
+    scale = _likely_scale(priors, answers)
+    values = [
+        applied(prior.posterior_map(scale, variance), sums)
+        for prior, (sums, variance) in zip(priors, answers, strict=True)
+    ]
     energy = np.array([m.shares @ (v**2).sum(axis=1) for m, v in zip(margins, values, strict=True)])
-    return Shapes(values, energy)
+    return Shapes(values, energy, scale)
+
+
+def _likely_scale(priors: Sequence[ShapePrior], answers: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Root of the mean squared scale, after what the noisy counts say of it."""
+    logs = np.array(
+        [
+            sum(
+                p.log_evidence(scale, variance, sums)
+                for p, (sums, variance) in zip(priors, answers, strict=True)
+            )
+            for scale in SHAPE_SCALES
+        ]
+    )
+    odds = np.exp(logs - logs.max()) * SCALE_ODDS
+    return float(np.sqrt((odds * np.square(SHAPE_SCALES)).sum() / odds.sum()))
 
 
 def started(shapes: Shapes, overlap: float) -> list[np.ndarray]:
@@ -113,9 +194,29 @@ def started(shapes: Shapes, overlap: float) -> list[np.ndarray]:
     return [value / (1 + (effective - 1) * overlap) for value in shapes.values]
 
 
-def intercept_step(noisy_sum: np.ndarray, variance: float, weight: float) -> np.ndarray:
-    """Half a Newton step of the intercept, shrunk: prior deviation one, noise of the whole stage."""
-    return 0.5 * noisy_sum * weight / (weight**2 + variance)
+class InterceptFilter:
+    """Steps of the intercept: a Kalman filter of what is still wrong with it.
+
+    A pooled sum of gradients divided by the curvature of all rows measures the error with known noise.
+
+    Parameters
+    ----------
+    variance : (scores,)
+        Of the starting intercept.
+    weight : float
+        Curvature of all rows together.
+    """
+
+    def __init__(self, variance: np.ndarray, weight: float) -> None:
+        self._variance = variance
+        self._weight = weight
+
+    def step(self, noisy_sum: np.ndarray, sum_variance: float) -> np.ndarray:
+        """Change of the intercept after an answer."""
+        self._variance = self._variance + INTERCEPT_DRIFT**2
+        gain = self._variance / (self._variance + sum_variance / self._weight**2)
+        self._variance = (1 - gain) * self._variance
+        return np.asarray(gain * noisy_sum / self._weight)
 
 
 class ShapeSteps:
@@ -124,7 +225,7 @@ class ShapeSteps:
     Parameters
     ----------
     margins : of the asked features
-    curvature : float
+    curvature, scale : float
     sd : float
         Noise of one pass.
     passes : int
@@ -133,13 +234,21 @@ class ShapeSteps:
     """
 
     def __init__(
-        self, margins: Sequence[Margin], curvature: float, sd: float, passes: int, step: float, adapt: bool
+        self,
+        margins: Sequence[Margin],
+        curvature: float,
+        scale: float,
+        sd: float,
+        passes: int,
+        step: float,
+        adapt: bool,
     ) -> None:
         self._margins = margins
         self._sd = sd
         self._step = step
         self._adapt = adapt
-        self._maps = [posterior_map(m, curvature, sd**2 / passes) for m in margins]
+        priors = [ShapePrior.of(margin, curvature) for margin in margins]
+        self._maps = [prior.posterior_map(scale, sd**2 / passes) for prior in priors]
         sizes = np.array([len(m.mass) for m in margins])
         self._weights = (1 / sizes) / (1 / sizes).sum()
         self.sum_variance = sd**2 / (1 / sizes).sum()
@@ -154,9 +263,9 @@ class ShapeSteps:
         ]
         if self._adapt:
             self._change_length(centred)
-        steps = [self._step * (m @ block) for m, block in zip(self._maps, centred, strict=True)]
+        steps = [self._step * applied(m, block) for m, block in zip(self._maps, centred, strict=True)]
         n_scores = noisy_blocks[0].shape[1]
-        bias = self._step * self._sd**2 * sum(np.trace(m) for m in self._maps) * n_scores
+        bias = self._step * self._sd**2 * sum(_trace(m) for m in self._maps) * n_scores
         self._last = (steps, _inner(steps, centred) - bias, self._sd * sqrt(_inner(steps, steps)))
         return np.asarray(pooled), steps
 
