@@ -19,7 +19,12 @@ from privet.data.table import Column, Table, attempt, wrong_type
 from privet.errors import DataError
 from privet.schema import Categorical, Continuous, Feature, Schema, canonical
 
-BLOCK = 4096
+BLOCK = 256
+"""Rows encoded at a time: their values of all columns stay in the first cache."""
+
+SPAN = 1 << 16
+"""Integers that are looked up in one table, and how many of them at a time."""
+
 NUMERIC = (
     pa.types.is_integer,
     pa.types.is_floating,
@@ -139,15 +144,17 @@ def _cells(block, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
     for b in numba.prange((rows + BLOCK - 1) // BLOCK):
         first = b * BLOCK
         last = min(rows, first + BLOCK)
+        values = np.empty(BLOCK, np.float64)
         for j in range(width):
-            for i in range(first, last):
-                value = np.float64(block[i, j])
-                if np.isnan(value):
-                    out[j, i] = cells[j]
-                else:
-                    cell = np.floor((value - lower[j]) * per_unit[j])
-                    # Clamp as a float: infinities have no integer form.
-                    out[j, i] = np.int64(min(max(cell, 0.0), np.float64(cells[j] - 1)))
+            # Gather first: the arithmetic then runs on neighbours, several at a time.
+            for i in range(last - first):
+                values[i] = block[first + i, j]
+            low, scale, n_cells = lower[j], per_unit[j], np.float64(cells[j])
+            for i in range(last - first):
+                cell = (values[i] - low) * scale
+                # Clamp as a float, infinities have no integer form; only NaN differs from itself.
+                clamped = min(max(cell, 0.0), n_cells - 1.0) if cell == cell else n_cells
+                out[j, first + i] = np.int32(clamped)
 
 
 def _numbers(column: Column, name: str) -> np.ndarray:
@@ -218,11 +225,11 @@ def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) ->
 def _encode_integers(column: np.ndarray, feature: Categorical, out: np.ndarray) -> bool:
     """Codes of integers that lie close together, by one look-up each and without a copy of them."""
     low, high = int(column.min(initial=0)), int(column.max(initial=0))
-    if high - low > BLOCK:
+    if high - low > SPAN:
         return False
     lookup = _category_codes(range(low, high + 1), feature).astype(out.dtype)
-    for first in range(0, len(column), BLOCK):
-        part = slice(first, first + BLOCK)
+    for first in range(0, len(column), SPAN):
+        part = slice(first, first + SPAN)
         out[part] = lookup[column[part].astype(np.int64) - low]
     return True
 
