@@ -79,6 +79,23 @@ def test_it_survives_few_rows(n_rows, delta, n_labels):
         assert np.isfinite(shares).all() and shares.shape == (n_rows, n_labels)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("passes", [1, 2, 3, 6])
+def test_it_learns_in_few_passes(passes, delta):
+    X, y = mixed_rows(6_000, 2)
+    model = BoostingClassifier(2.0, delta, passes=passes, schema=mixed_schema(2), random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.8
+    labels = sum(q["question"] == "rows by label" for q in model.privacy_card_.questions)
+    assert len(model.privacy_card_.questions) - labels <= passes
+
+
+@pytest.mark.parametrize("passes", [0, -1, 1.5, True, "two"])
+def test_passes_must_be_a_whole_number(passes):
+    X, y = mixed_rows(50, 2)
+    with pytest.raises(privet.QuestionError, match="passes"):
+        BoostingClassifier(passes=passes, schema=mixed_schema(2)).fit(X, y)
+
+
 def test_unknown_and_undeclared_missing_values_are_read():
     X, y = mixed_rows(500, 2)
     model = BoostingClassifier(1.0, schema=mixed_schema(2)).fit(X, y)
@@ -86,7 +103,9 @@ def test_unknown_and_undeclared_missing_values_are_read():
     assert np.isfinite(model.predict_proba(odd)).all()
 
 
-PLANS = list(itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 3, 20], [None, 10**5]))
+PLANS = list(
+    itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 3, 20], [None, 10**5], [None, 1, 2, 5])
+)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +113,13 @@ PLANS = list(itertools.product([60, 3_000, 90_000, 3_000_000], [1, 9, 120], [2, 
 )
 def test_every_plan_costs_exactly_the_budget(budget):
     purse = Purse.of(budget)
-    for n_rows, n_features, n_labels, bound in PLANS:
+    for n_rows, n_features, n_labels, bound, passes in PLANS:
         first = first_share(purse, bound)
-        plan = make_plan(n_rows, n_features, n_labels, purse, first)
+        plan = make_plan(n_rows, n_features, n_labels, purse, first, passes)
         costs = [charge.cost for charge in plan.charges(purse)]
         rest = sum(cost.epsilon if purse.pure else cost.rho for cost in costs)
         assert rest + first * purse.total == purse.total
+        assert len(costs) - bool(plan.label_share) <= (passes or 100)
         assert plan.depth <= 8 and plan.rounds * plan.n_trees < 1000
 
 

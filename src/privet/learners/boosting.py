@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from privet.errors import QuestionError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_bins import (
     Margin,
@@ -51,6 +52,9 @@ class BoostingClassifier(PrivateClassifier):
         Privacy budget of the fit.
     delta : float
         0 for pure ε; a small number, say 1e-6, for less noise under a slightly weaker promise.
+    passes : int, optional
+        Most questions to ask after the rows by label; each reads all rows once. By default as many as
+        the number of rows and the budget make worthwhile.
     schema : Schema, path, dict or "from-data"
         The public contract. "from-data" reads it from the rows, which no budget covers.
     random_state : int, RandomState or None
@@ -91,6 +95,7 @@ class BoostingClassifier(PrivateClassifier):
         epsilon: float = 1.0,
         delta: float = 0.0,
         *,
+        passes: int | None = None,
         schema: Any = None,
         random_state: Any = None,
         account: Account | None = None,
@@ -98,15 +103,24 @@ class BoostingClassifier(PrivateClassifier):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.passes = passes
         self.schema = schema
         self.random_state = random_state
         self.account = account
         self.verbose = verbose
 
     def _learn(self, protected: Protected) -> AdditiveModel:
+        check_passes(self.passes)
         purse = Purse.of(Budget(self.epsilon, self.delta))
         random = check_random_state(self.random_state)
         return Boosting(protected, purse, random).learn(self)
+
+
+def check_passes(passes: object) -> None:
+    """Refuse what is not a number of passes."""
+    whole = isinstance(passes, int | np.integer) and not isinstance(passes, bool)
+    if passes is not None and not (whole and passes >= 1):  # type: ignore[operator]
+        raise QuestionError("passes must be a whole number of at least 1.", "leave it out to have it chosen.")
 
 
 class Boosting:
@@ -126,7 +140,8 @@ class Boosting:
         self.protected.reserve(first_charges(self.purse, first))
         totals = self._ask_labels(first)
         n_rows = self._n_rows(totals)
-        plan = make_plan(n_rows, len(schema.features), self.n_labels, self.purse, first)
+        n_features = len(schema.features)
+        plan = make_plan(n_rows, n_features, self.n_labels, self.purse, first, learner.passes)
         self.protected.refine(plan.charges(self.purse))
         if plan.label_share:
             totals = totals.merge(self._ask_labels(plan.label_share))

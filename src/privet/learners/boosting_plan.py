@@ -154,13 +154,25 @@ def first_charges(purse: Purse, first: Fraction) -> list[Charge]:
     return [Charge(LABEL_ROWS, purse.cost(first)), Charge(REST, purse.cost(1 - first))]
 
 
-def make_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse, first: Fraction) -> Plan:
-    """The plan for a noisy number of rows, after a first question."""
+def make_plan(
+    n_rows: float,
+    n_features: int,
+    n_labels: int,
+    purse: Purse,
+    first: Fraction,
+    passes: int | None = None,
+) -> Plan:
+    """The plan for a noisy number of rows, after a first question.
+
+    ``passes`` is the most questions it may have after the labels; None leaves that to the plan.
+    """
     sufficient = _sufficient_share(purse, n_rows)
     label_share = min(sufficient, MOST_LABEL_SHARE) if sufficient > 2 * first else Fraction(0)
     left = 1 - first - label_share
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, n_labels, purse)
+    if passes is not None:
+        plan = _within(plan, passes - 1)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
     return replace(
@@ -169,6 +181,21 @@ def make_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse, first
         bin_share=left - shape_share - tree_share,
         shape_share=shape_share,
         tree_share=tree_share,
+    )
+
+
+def _within(plan: Plan, passes: int) -> Plan:
+    """Fewer passes: one over the shapes, then as many rounds of trees as fit, then more over shapes.
+
+    Fewer steps are longer ones.
+    """
+    shapes = min(plan.shape_passes, passes, 1)
+    tree_passes = min(plan.tree_passes, max(passes - shapes - 1, 0))
+    rounds = min(plan.rounds, (passes - shapes) // (1 + tree_passes)) if tree_passes else 0
+    shapes = min(plan.shape_passes, passes - rounds * (1 + tree_passes))
+    step = min(plan.shape_step * plan.shape_passes / max(shapes, 1), 0.7)
+    return replace(
+        plan, shape_passes=shapes, shape_step=step, rounds=rounds, tree_passes=tree_passes if rounds else 0
     )
 
 
