@@ -147,7 +147,7 @@ class Boosting:
             totals = totals.merge(self._ask_labels(plan.label_share))
             n_rows = self._n_rows(totals)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, n_rows)
-        intercept = InterceptFilter(start.variance, n_rows * start.curvature)
+        intercept = InterceptFilter(start, n_rows)
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:

@@ -201,15 +201,15 @@ class InterceptFilter:
 
     Parameters
     ----------
-    variance : (scores,)
-        Of the starting intercept.
-    weight : float
-        Curvature of all rows together.
+    start : Start
+    n_rows : float
     """
 
-    def __init__(self, variance: np.ndarray, weight: float) -> None:
-        self._variance = variance
-        self._weight = weight
+    def __init__(self, start: Start, n_rows: float) -> None:
+        self._variance = start.variance
+        # The Hessian diag(p) − p·pᵀ of several labels sends g/p to g, since the entries of g sum to 0.
+        several = len(start.intercept) > 1
+        self._weight = n_rows * (start.shares if several else np.array([start.curvature]))
 
     def step(self, noisy_sum: np.ndarray, sum_variance: float) -> np.ndarray:
         """Change of the intercept after an answer."""
