@@ -15,8 +15,8 @@ from privet.errors import (
     SchemaError,
     UnknownAccount,
 )
-from privet.learners import BoostingClassifier, MajorityForestClassifier
-from privet.model import AdditiveModel, LabelForest, PrivacyCard, load_model
+from privet.learners import BoostingClassifier, CountForestClassifier, MajorityForestClassifier
+from privet.model import AdditiveModel, CountForest, LabelForest, PrivacyCard, load_model
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Categorical, Continuous, Label, Schema
 from privet.version import __version__
@@ -29,6 +29,8 @@ __all__ = [
     "BudgetExceeded",
     "Categorical",
     "Continuous",
+    "CountForest",
+    "CountForestClassifier",
     "DataError",
     "Label",
     "LabelForest",

@@ -1,6 +1,7 @@
 """Learners, each written in the questions of the wall and nothing else."""
 
 from privet.learners.boosting import BoostingClassifier
+from privet.learners.count_forest import CountForestClassifier
 from privet.learners.majority_forest import MajorityForestClassifier
 
-__all__ = ["BoostingClassifier", "MajorityForestClassifier"]
+__all__ = ["BoostingClassifier", "CountForestClassifier", "MajorityForestClassifier"]

@@ -70,10 +70,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._release(X, None)
             return self
         Budget(self.epsilon)
-        X = self._validated(X, reset=True)
+        X = self._validated(X, reset=self._starts_anew())
         y = self._validated_labels(X, y)
         schema = self._schema(X, y)
-        account = self.account or Ledger().create("data", Budget(self.epsilon, self._delta))
+        account = self._payer()
         with progress_bar("reading rows", self.verbose) as progress:
             self._release(protect(X, schema, account, y, progress=progress), y)
         return self
@@ -97,6 +97,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+    def _starts_anew(self) -> bool:
+        """Whether a fit forgets the features it knew."""
+        return True
+
+    def _payer(self) -> Account:
+        """The account to charge: the one given, or one of this fit alone."""
+        return self.account or Ledger().create("data", Budget(self.epsilon, self._delta))
 
     @property
     def _delta(self) -> Any:

@@ -2,7 +2,8 @@
 
 from privet.model.additive import AdditiveModel
 from privet.model.card import PrivacyCard
+from privet.model.counts import CountForest
 from privet.model.forest import LabelForest
 from privet.model.load import load_model
 
-__all__ = ["AdditiveModel", "LabelForest", "PrivacyCard", "load_model"]
+__all__ = ["AdditiveModel", "CountForest", "LabelForest", "PrivacyCard", "load_model"]

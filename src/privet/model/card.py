@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +31,9 @@ class PrivacyCard:
         Name and public parameters.
     version : str
         Version of the library.
+    batches : list of dict
+        Name, cost and receipt of every batch that was added, oldest first; a batch without a name was
+        not declared to hold other people than the rest.
     """
 
     epsilon: str
@@ -44,6 +47,7 @@ class PrivacyCard:
     receipt: str
     learner: Mapping[str, Any]
     version: str
+    batches: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain data."""

@@ -44,20 +44,7 @@ class LabelForest:
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
-        used = np.bincount(
-            self.trees.views.source[self.trees.view[:, 1:].ravel()],
-            minlength=len(self.schema.features),
-        )
-        return {
-            "kind": self.kind,
-            "trees": self.trees.n_trees,
-            "depth": self.trees.depth,
-            "leaves": self.trees.n_trees * self.trees.n_leaves,
-            "labels": list(self.schema.label.values),
-            "splits by feature": dict(
-                zip(self.schema.feature_names, (int(times) for times in used), strict=True)
-            ),
-        }
+        return {"kind": self.kind, **describe_trees(self.trees, self.schema)}
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file."""
@@ -67,20 +54,35 @@ class LabelForest:
             "card": self.card.to_dict(),
             "depth": self.trees.depth,
         }
-        arrays = {
-            "source": self.trees.views.source,
-            "start": self.trees.views.start,
-            "table": self.trees.views.table,
-            "view": self.trees.view,
-            "threshold": self.trees.threshold,
-            "labels": self.labels,
-        }
-        write_model(path, header, arrays)
+        write_model(path, header, {**trees_to_arrays(self.trees), "labels": self.labels})
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Build the model from what its file holds."""
-        views = Views(arrays["source"], arrays["start"], arrays["table"])
-        trees = CompleteTrees(views, arrays["view"], arrays["threshold"], header["depth"])
+        trees = trees_from_arrays(arrays, header["depth"])
         schema = Schema.from_dict(header["schema"])
         return cls(trees, arrays["labels"], schema, PrivacyCard(**header["card"]))
+
+
+def describe_trees(trees: CompleteTrees, schema: Schema) -> dict[str, Any]:
+    """Size of a forest, and how often each feature is split on."""
+    used = np.bincount(trees.views.source[trees.view[:, 1:].ravel()], minlength=len(schema.features))
+    return {
+        "trees": trees.n_trees,
+        "depth": trees.depth,
+        "leaves": trees.n_trees * trees.n_leaves,
+        "labels": list(schema.label.values),
+        "splits by feature": dict(zip(schema.feature_names, map(int, used), strict=True)),
+    }
+
+
+def trees_to_arrays(trees: CompleteTrees) -> dict[str, np.ndarray]:
+    """Arrays under which a model's file keeps complete trees."""
+    views = {"source": trees.views.source, "start": trees.views.start, "table": trees.views.table}
+    return {**views, "view": trees.view, "threshold": trees.threshold}
+
+
+def trees_from_arrays(arrays: Mapping[str, np.ndarray], depth: int) -> CompleteTrees:
+    """Complete trees from the arrays of a model's file."""
+    views = Views(arrays["source"], arrays["start"], arrays["table"])
+    return CompleteTrees(views, arrays["view"], arrays["threshold"], depth)

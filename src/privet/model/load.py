@@ -6,11 +6,12 @@ from pathlib import Path
 
 from privet.errors import ModelFileError
 from privet.model.additive import AdditiveModel
+from privet.model.counts import CountForest
 from privet.model.file import read_model
 from privet.model.forest import LabelForest
 
-Model = LabelForest | AdditiveModel
-KINDS = {model.kind: model for model in (LabelForest, AdditiveModel)}
+Model = LabelForest | CountForest | AdditiveModel
+KINDS = {model.kind: model for model in (LabelForest, CountForest, AdditiveModel)}
 
 
 def load_model(path: str | Path) -> Model:

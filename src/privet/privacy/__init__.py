@@ -5,11 +5,21 @@ Nothing outside this package may see an exact count or draw noise.
 
 from privet.privacy.bits import SecureBits, StudyBits
 from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
-from privet.privacy.gradients import NoisySums
+from privet.privacy.gradients import LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
-from privet.privacy.protected import NEIGHBOURS, NoisyCells, NoisyCounts, Parts, Protected, protect
+from privet.privacy.protected import (
+    NEIGHBOURS,
+    NoisyCells,
+    NoisyCounts,
+    Parts,
+    Protected,
+    leaf_rows,
+    protect,
+    random_parts,
+)
 
 __all__ = [
+    "LABEL_ROWS",
     "NEIGHBOURS",
     "Account",
     "Budget",
@@ -26,5 +36,7 @@ __all__ = [
     "StudyBits",
     "in_parallel",
     "in_sequence",
+    "leaf_rows",
     "protect",
+    "random_parts",
 ]

@@ -85,6 +85,16 @@ class NoisyCells:
     scale: Fraction
 
 
+def leaf_rows(n_trees: int) -> str:
+    """The question that `noisy_histogram` asks, for plans."""
+    return f"rows by leaf and label of {n_trees} trees"
+
+
+def random_parts(n: int) -> str:
+    """How what is asked of random parts composes, for plans."""
+    return f"parallel over {n} random parts"
+
+
 class Protected:
     """Rows behind the wall.
 
@@ -205,9 +215,8 @@ class Protected:
         """
         n_labels = len(self.schema.label.values)
         self._check(structure)
-        question = f"rows by leaf and label of {structure.n_trees} trees"
         exact_counts = self._ask(
-            Charge(question, _cost(epsilon, rho, structure.n_trees)),
+            Charge(leaf_rows(structure.n_trees), _cost(epsilon, rho, structure.n_trees)),
             lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
         )
         return self._with_noise(exact_counts, structure.n_trees, epsilon, rho)
@@ -431,23 +440,44 @@ class Parts:
         ε-DP: a row is in one part and in one leaf of its tree. Proof: *Parallel composition*,
         *Permute-and-flip*.
         """
+        self._check(structure)
+        exact_counts = self._protected._ask(self.charge(structure, epsilon), self._counter(structure))
+        return self._protected._choose(exact_counts, positive(epsilon))
+
+    def _check(self, structure: CompleteTrees) -> None:
         if structure.n_trees != self._n:
             raise QuestionError(f"{self._n} parts need {self._n} trees, not {structure.n_trees}.")
-        protected = self._protected
-        n_labels = len(protected.schema.label.values)
-        protected._check(structure)
+        self._protected._check(structure)
+
+    def _counter(self, structure: CompleteTrees) -> Callable[[Batch], np.ndarray]:
+        """Kernel that gives every row a part of its own drawing and counts it in that part's tree."""
+        n_labels, bits = len(self._protected.schema.label.values), self._protected._bits
 
         def kernel(batch: Batch) -> np.ndarray:
-            part = uniform_below(np.full(len(batch.labels), self._n), protected._bits)
+            part = uniform_below(np.full(len(batch.labels), self._n), bits)
             return count_assigned(structure, batch.features, batch.labels, n_labels, part)
 
-        exact_counts = protected._ask(self.charge(structure, epsilon), kernel)
-        return protected._choose(exact_counts, positive(epsilon))
+        return kernel
+
+    def noisy_histogram(
+        self, structure: CompleteTrees, *, epsilon: Number | None = None, rho: Number | None = None
+    ) -> NoisyCounts:
+        """Rows by leaf and label, tree ``t`` counting part ``t`` alone, empty leaves included.
+
+        Privacy
+        -------
+        ε-DP or ρ-zCDP: a row is in one cell of one tree, so both sensitivities are 1. Proof: *Parallel
+        composition*, *Discrete Laplace*, *Discrete Gaussian*.
+        """
+        self._check(structure)
+        charge = Charge(leaf_rows(self._n), _cost(epsilon, rho), random_parts(self._n))
+        exact_counts = self._protected._ask(charge, self._counter(structure))
+        return self._protected._with_noise(exact_counts, 1, epsilon, rho)
 
     def charge(self, structure: CompleteTrees, epsilon: Number) -> Charge:
         """What `choose_label` will cost."""
         question = f"most frequent label of every leaf of {structure.n_trees} trees"
-        return Charge(question, Cost.pure(epsilon), f"parallel over {self._n} random parts")
+        return Charge(question, Cost.pure(epsilon), random_parts(self._n))
 
 
 def protect(

@@ -1,0 +1,298 @@
+"""Random forests of noisy counts (Jagannathan et al. 2012, Bojarski et al. 2014), and our reading of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import exp, log2, sqrt
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from privet.errors import QuestionError, SchemaError
+from privet.learners.base import PrivateClassifier
+from privet.learners.boosting_bins import Totals, class_shares
+from privet.learners.majority_forest import check_size, forest_depth
+from privet.learners.random_trees import random_complete_trees
+from privet.model import CountForest, PrivacyCard
+from privet.model.voting import VOTINGS
+from privet.privacy import (
+    LABEL_ROWS,
+    Account,
+    Budget,
+    Charge,
+    Cost,
+    NoisyCounts,
+    Protected,
+    leaf_rows,
+    random_parts,
+)
+from privet.schema import Schema
+from privet.structure import CompleteTrees
+
+STRUCTURES = ("adaptive", "fletcher-islam", "bojarski")
+ROWS = ("all", "disjoint")
+LABEL_SHARE = Fraction(1, 20)
+"""Part of the budget that asks how many rows have each label: the prior, and the size of the table."""
+
+DEEPEST = 13
+MANY_TREES = 60
+
+
+class CountForestClassifier(PrivateClassifier):
+    """Random trees whose leaves release a noisy count of every label.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy budget of the fit, or of each batch.
+    delta : float
+        0 for pure ε; otherwise all trees share one discrete Gaussian, whose noise grows with the root
+        of their number only.
+    n_trees : int, optional
+        By default 30·√ε, between 10 and 60; 60 with a δ.
+    max_depth : int, optional
+        Depth of every tree; by default what the structure says.
+    structure : {"adaptive", "fletcher-islam", "bojarski"}
+        "adaptive" grows trees until the noisy number of rows no longer covers the noise of a leaf, and
+        leaves that cannot speak over their noise to their ancestors (with posterior voting);
+        "fletcher-islam" has the depth of their theorem 2; "bojarski" draws thresholds from a feature's
+        whole range and needs ``max_depth``.
+    voting : {"posterior", "sum", "majority", "threshold", "probabilistic"}
+        How leaves are combined: see `privet.model.voting.leaf_values`. "probabilistic" draws its
+        predictions.
+    rows : {"all", "disjoint"}
+        Whether every tree counts all rows, the budget shared, or each its own random part, with all
+        of it.
+    schema : Schema, path, dict or "from-data"
+    random_state : int, RandomState or None
+        Fixes the public structure, and the draws of probabilistic voting. Never the noise.
+    account : Account, optional
+    verbose : bool
+
+    Attributes
+    ----------
+    classes_, feature_names_in_ : ndarray
+    model_ : CountForest
+    privacy_card_ : PrivacyCard
+
+    Privacy
+    -------
+    ε-DP, or (ε, δ)-DP by zCDP, under adding or removing one row. Two questions in sequence: rows by
+    label, and rows by leaf and label of all trees. Proof notes: *Discrete Laplace*, *Discrete
+    Gaussian*, *Parallel composition*.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0,
+        *,
+        n_trees: int | None = None,
+        max_depth: int | None = None,
+        structure: str = "adaptive",
+        voting: str = "posterior",
+        rows: str = "all",
+        schema: Any = None,
+        random_state: Any = None,
+        account: Account | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.structure = structure
+        self.voting = voting
+        self.rows = rows
+        self.schema = schema
+        self.random_state = random_state
+        self.account = account
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows, and forget what was learnt before."""
+        return self._fit_batch(X, y, None, None)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, batch: str | None = None) -> Self:
+        """Add a batch of people: its own noisy counts are added to those released before.
+
+        Parameters
+        ----------
+        X, y :
+            As for ``fit``.
+        classes :
+            Not used, taken for scikit-learn's sake: the labels are the schema's.
+        batch : str, optional
+            Name under which these people are declared to be in no other batch: they are then
+            charged in parallel to other batches. Without it they are charged in sequence. Protected
+            rows carry the batch of their account.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(X, Protected):
+            batch = X.account.batch_name
+        return self._fit_batch(X, y, batch, getattr(self, "model_", None))
+
+    def _fit_batch(self, X: Any, y: Any, batch: str | None, earlier: CountForest | None) -> Self:
+        self._batch, self._earlier = batch, earlier
+        try:
+            return super().fit(X, y)
+        finally:
+            self._batch = self._earlier = None
+
+    def _starts_anew(self) -> bool:
+        return self._earlier is None
+
+    def _payer(self) -> Account:
+        account = super()._payer()
+        return account.batch(self._batch) if self._batch else account
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of each row; drawn by its weight where voting is "probabilistic"."""
+        if self.voting != "probabilistic":
+            return super().predict(X)
+        cumulative = self.predict_proba(X).cumsum(axis=1)
+        drawn = check_random_state(self.random_state).random_sample((len(cumulative), 1))
+        return np.asarray(self.classes_[(cumulative < drawn).sum(axis=1).clip(max=len(self.classes_) - 1)])
+
+    def _learn(self, protected: Protected) -> CountForest:
+        self._check_parameters(protected.schema)
+        labels_price, leaves_price = self._prices()
+        protected.reserve(self._plan(labels_price, leaves_price))
+        by_label = protected.noisy_label_rows(**labels_price)
+        trees = self._trees(protected, float(by_label.values.sum()), leaves_price)
+        asked = protected.split(self._n_trees) if self.rows == "disjoint" else protected
+        counts = asked.noisy_histogram(trees, **leaves_price)
+        prior = class_shares(
+            Totals(by_label.values.astype(np.float64), sqrt(_variance(by_label))),
+            max(float(by_label.values.sum()), 1.0),
+        )
+        learner = {
+            "name": "count-forest",
+            "trees": self._n_trees,
+            "depth": trees.depth,
+            "structure": self.structure,
+            "rows": self.rows,
+        }
+        card = self._card(protected, learner)
+        card = replace(card, batches=[_history(self._batch, card)])
+        released = CountForest(
+            trees,
+            counts.values,
+            _variance(counts),
+            prior,
+            self.voting,
+            protected.schema,
+            card,
+        )
+        return released if self._earlier is None else added(self._earlier, released)
+
+    def _trees(self, protected: Protected, n_rows: float, price: Mapping[str, Fraction]) -> CompleteTrees:
+        """The structure of the earlier batches, or a new one from public and noisy quantities."""
+        if self._earlier is not None:
+            return self._earlier.trees
+        depth = self._depth(protected, n_rows, price)
+        random = check_random_state(self.random_state)
+        within_node = self.structure != "bojarski"
+        return random_complete_trees(protected.schema, self._n_trees, depth, random, within_node)
+
+    def _depth(self, protected: Protected, n_rows: float, price: Mapping[str, Fraction]) -> int:
+        if self.max_depth is not None:
+            return self.max_depth
+        if self.structure == "fletcher-islam":
+            return forest_depth(protected.schema, self._n_trees)
+        shared, parts = (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
+        pure = "epsilon" in price
+        noise = sqrt(2) * shared / price["epsilon"] if pure else sqrt(shared / (2 * price["rho"]))
+        return int(np.clip(round(log2(max(n_rows / parts / noise, 1))) + 1, 3, DEEPEST))
+
+    def _prices(self) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+        """What the two questions cost, as the wall takes it."""
+        budget = Budget(self.epsilon, self.delta)
+        name, whole = ("rho", budget.rho) if budget.delta else ("epsilon", budget.epsilon)
+        return {name: whole * LABEL_SHARE}, {name: whole * (1 - LABEL_SHARE)}
+
+    def _plan(self, labels: Mapping[str, Fraction], leaves: Mapping[str, Fraction]) -> list[Charge]:
+        n_trees = self._n_trees
+        composition = random_parts(n_trees) if self.rows == "disjoint" else "sequence"
+        return [
+            Charge(LABEL_ROWS, _cost(labels)),
+            Charge(leaf_rows(n_trees), _cost(leaves), composition),
+        ]
+
+    @property
+    def _n_trees(self) -> int:
+        """Fewer trees where little can be asked of each; all from public quantities."""
+        if self.n_trees is not None:
+            return self.n_trees
+        return MANY_TREES if self.delta else int(np.clip(round(30 * sqrt(self.epsilon)), 10, MANY_TREES))
+
+    def _check_parameters(self, schema: Schema) -> None:
+        for name, allowed in (("structure", STRUCTURES), ("voting", VOTINGS), ("rows", ROWS)):
+            if getattr(self, name) not in allowed:
+                raise QuestionError(f"{name} must be one of {', '.join(allowed)}.")
+        if self.structure == "bojarski" and self.max_depth is None:
+            raise QuestionError('structure="bojarski" has no depth of its own.', "give max_depth.")
+        check_size(self._n_trees, self.max_depth or 1)
+        if self._earlier is None:
+            return
+        if schema.fingerprint != self._earlier.schema.fingerprint:
+            raise SchemaError("this batch has another schema than those before.", "encode it alike.")
+        if self._n_trees != self._earlier.trees.n_trees:
+            raise QuestionError("n_trees cannot change between batches.", "set it back, or fit anew.")
+
+
+def added(earlier: CountForest, later: CountForest) -> CountForest:
+    """Two releases of one structure, as one: counts add up, and so does their noise."""
+    rows = [max(float(model.counts.sum()), 1.0) for model in (earlier, later)]
+    prior = rows[0] * earlier.prior + rows[1] * later.prior
+    batches = [*earlier.card.batches, *later.card.batches]
+    epsilon, delta = (_exposure(batches, name) for name in ("epsilon", "delta"))
+    card = replace(
+        later.card,
+        epsilon=epsilon,
+        delta=delta,
+        batches=batches,
+        private=earlier.card.private and later.card.private,
+        caveats=sorted({*earlier.card.caveats, *later.card.caveats}),
+    )
+    return replace(
+        later,
+        counts=earlier.counts + later.counts,
+        variance=earlier.variance + later.variance,
+        prior=prior / prior.sum(),
+        card=card,
+    )
+
+
+def _cost(price: Mapping[str, Fraction]) -> Cost:
+    return Cost.pure(price["epsilon"]) if "epsilon" in price else Cost.zcdp(price["rho"])
+
+
+def _exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:
+    """What the most exposed person has cost: undeclared batches add up, declared ones are disjoint."""
+    everyone, declared = Fraction(0), {"": Fraction(0)}
+    for batch in batches:
+        cost = Fraction(batch[name])
+        if batch["batch"] is None:
+            everyone += cost
+        else:
+            declared[batch["batch"]] = declared.get(batch["batch"], Fraction(0)) + cost
+    return f"{float(everyone + max(declared.values())):.12g}"
+
+
+def _history(batch: str | None, card: PrivacyCard) -> dict[str, Any]:
+    return {"batch": batch, "epsilon": card.epsilon, "delta": card.delta, "receipt": card.receipt}
+
+
+def _variance(counts: NoisyCounts) -> float:
+    """Variance of the noise of one count."""
+    if counts.law == "gaussian":
+        return float(counts.parameter)
+    shrink = exp(-1 / counts.parameter)
+    return 2 * shrink / (1 - shrink) ** 2

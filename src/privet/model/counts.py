@@ -1,0 +1,95 @@
+"""A forest of noisy counts, as it was released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from privet.data import encode, open_table
+from privet.kernels.vote import vote
+from privet.model.card import PrivacyCard
+from privet.model.file import write_model
+from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
+from privet.model.voting import label_shares, leaf_values
+from privet.schema import Schema
+from privet.structure import CompleteTrees
+
+
+@dataclass(frozen=True)
+class CountForest:
+    """Complete trees whose leaves each carry a noisy count of every label.
+
+    Attributes
+    ----------
+    trees : CompleteTrees
+    counts : int64 (trees, leaves, labels)
+        Noisy, of every leaf, empty ones included.
+    variance : float
+        Of the noise of one count, all batches together.
+    prior : float64 (labels,)
+        Shares of the labels, estimated from noisy counts.
+    voting : str
+        How leaves are combined; it can be changed without asking anything anew.
+    schema : Schema
+    card : PrivacyCard
+    """
+
+    trees: CompleteTrees
+    counts: np.ndarray
+    variance: float
+    prior: np.ndarray
+    voting: str
+    schema: Schema
+    card: PrivacyCard
+    kind = "count-forest"
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """What every leaf contributes to a vote."""
+        return leaf_values(self.counts, self.variance, self.prior, self.voting)
+
+    def shares(self, source: Any) -> np.ndarray:
+        """Weight of each label for each row, ``(rows, labels)``."""
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
+        votes = vote(self.trees, codes.features, self.values)
+        return label_shares(votes, self.trees.n_trees, self.prior, self.voting)
+
+    def with_voting(self, voting: str) -> CountForest:
+        """The same release, read another way."""
+        return replace(self, voting=voting)
+
+    def describe(self) -> dict[str, Any]:
+        """Structure and size, as plain data."""
+        told = describe_trees(self.trees, self.schema)
+        return {"kind": self.kind, **told, "voting": self.voting, "noise per count": self.variance**0.5}
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file."""
+        header = {
+            "kind": self.kind,
+            "schema": self.schema.to_dict(),
+            "card": self.card.to_dict(),
+            "depth": self.trees.depth,
+            "variance": self.variance,
+            "voting": self.voting,
+        }
+        arrays = {**trees_to_arrays(self.trees), "counts": self.counts, "prior": self.prior}
+        write_model(path, header, arrays)
+
+    @classmethod
+    def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Build the model from what its file holds."""
+        return cls(
+            trees_from_arrays(arrays, header["depth"]),
+            arrays["counts"],
+            header["variance"],
+            arrays["prior"],
+            header["voting"],
+            Schema.from_dict(header["schema"]),
+            PrivacyCard(**header["card"]),
+        )

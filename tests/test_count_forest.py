@@ -1,0 +1,286 @@
+"""The count forest: voting, batches, laws of noise, and what it refuses."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss
+
+from privet import (
+    Budget,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    Ledger,
+    Schema,
+    load_model,
+    protect,
+)
+from privet.errors import BudgetExceeded, QuestionError, SchemaError
+from privet.model.voting import VOTINGS, label_shares, leaf_values, path_posterior
+
+SCHEMA = Schema(
+    [
+        Continuous("age", 0, 100, integer=True),
+        Continuous("dose", 0.0, 1.0),
+        Categorical("ward", ["a", "b", "c"]),
+    ],
+    Label("outcome", ["bad", "fair", "good"]),
+)
+
+
+def patients(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"age": rng.integers(0, 101, n), "dose": rng.random(n), "ward": rng.choice(["a", "b", "c"], n)}
+    )
+    score = (frame["age"] > 50).astype(int) + (frame["ward"] == "a").astype(int)
+    return frame, np.array(["bad", "fair", "good"])[score]
+
+
+HELD_OUT = patients(3000, seed=9)
+
+
+@pytest.mark.parametrize("voting", VOTINGS)
+@pytest.mark.parametrize("rows", ["all", "disjoint"])
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_every_way_of_voting_learns(voting, rows, delta):
+    forest = CountForestClassifier(2.0, delta, voting=voting, rows=rows, schema=SCHEMA, random_state=0)
+    forest.fit(*patients(20_000))
+    proba = forest.predict_proba(HELD_OUT[0])
+    assert np.allclose(proba.sum(axis=1), 1) and (proba >= 0).all()
+    assert forest.score(*HELD_OUT) > (0.4 if voting == "probabilistic" else 0.6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0), (1, 0), (1, 1e-6), (3, 1e-6)])
+@pytest.mark.parametrize("rows", ["all", "disjoint"])
+def test_the_ledger_holds_exactly_the_budget(epsilon, delta, rows):
+    budget = Budget(epsilon, delta)
+    account = Ledger().create("patients", budget)
+    CountForestClassifier(epsilon, delta, rows=rows, schema=SCHEMA, account=account).fit(*patients(500))
+    spent = account.spent()
+    assert spent.rho == budget.rho if delta else spent.epsilon == budget.epsilon
+
+
+def test_noise_is_what_the_model_says():
+    forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=20, max_depth=9).fit(*patients(50))
+    empty = forest.model_.counts[np.abs(forest.model_.counts) < 1e9]
+    assert np.var(empty) == pytest.approx(forest.model_.variance, rel=0.05)
+    scale = 20 / (1 - 1 / 20)
+    assert forest.model_.variance == pytest.approx(2 * scale**2, rel=0.01)
+    pure, gaussian = (
+        CountForestClassifier(1.0, delta, schema=SCHEMA, n_trees=100, max_depth=5).fit(*patients(50))
+        for delta in (0, 1e-6)
+    )
+    assert gaussian.model_.variance < pure.model_.variance / 8
+
+
+def test_posterior_leaves_thin_leaves_to_their_ancestors():
+    prior = np.array([0.5, 0.5])
+    counts = np.zeros((1, 4, 2), np.int64)
+    counts[0, 0] = [900, 100]
+    counts[0, 2] = [1, 0]
+    shares = path_posterior(counts, 25.0, prior)[0]
+    assert shares[0, 0] > 0.8
+    assert abs(shares[2, 0] - shares[3, 0]) < 0.05
+    silent = path_posterior(np.zeros((1, 4, 2), np.int64), 25.0, np.array([0.7, 0.3]))
+    assert np.allclose(silent, [0.7, 0.3], atol=1e-3)
+
+
+def test_posterior_without_noise_tends_to_the_counts():
+    counts = np.array([[[3000, 1000], [0, 4000]]])
+    assert np.allclose(
+        path_posterior(counts, 1e-9, np.array([0.5, 0.5]))[0], [[0.75, 0.25], [0, 1]], atol=0.01
+    )
+
+
+def test_negative_counts_are_kept_in_sums_and_cut_elsewhere():
+    counts = np.array([[[-5, 3], [-1, -2]], [[9, 1], [0, 0]]])
+    prior = np.array([0.5, 0.5])
+    assert leaf_values(counts, 1.0, prior, "sum")[0, 0].tolist() == [-5, 3]
+    assert leaf_values(counts, 1.0, prior, "threshold").tolist() == [
+        [[0, 1], [0.5, 0.5]],
+        [[0.9, 0.1], [0.5, 0.5]],
+    ]
+    assert leaf_values(counts, 1.0, prior, "majority")[:, 0].tolist() == [[0, 1], [1, 0]]
+    assert label_shares(np.array([[-2.0, 4.0], [-1.0, -1.0]]), 2, prior, "sum").tolist() == [
+        [0, 1],
+        [0.5, 0.5],
+    ]
+
+
+def test_posterior_is_never_far_worse_than_the_prior():
+    """Few rows and little budget: the forest falls back on the shares of the labels."""
+    X, y = patients(200)
+    labels = ["bad", "fair", "good"]
+    held = pd.Series(HELD_OUT[1])
+    base = log_loss(held, np.tile(held.value_counts(normalize=True)[labels], (len(held), 1)), labels=labels)
+    losses = []
+    for _ in range(20):
+        forest = CountForestClassifier(0.5, schema=SCHEMA).fit(X, y)
+        losses.append(log_loss(held, forest.predict_proba(HELD_OUT[0]), labels=labels))
+    assert np.mean(losses) < 1.1 * base
+
+
+def test_voting_is_read_anew_without_asking():
+    account = Ledger().create("patients", Budget(1))
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account).fit(*patients(5000))
+    shares = {v: forest.model_.with_voting(v).shares(HELD_OUT[0]) for v in VOTINGS}
+    assert (shares["sum"] != shares["posterior"]).any()
+    assert account.spent().epsilon == 1
+
+
+def test_declared_batches_add_up_and_cost_in_parallel():
+    account = Ledger().create("patients", Budget(1))
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10, random_state=0)
+    forest.partial_fit(*patients(4000, 1), batch="spring")
+    first = forest.model_
+    forest.partial_fit(*patients(4000, 2), batch="autumn")
+    assert account.spent().epsilon == 1
+    assert (forest.model_.trees.threshold == first.trees.threshold).all()
+    assert forest.model_.variance == pytest.approx(2 * first.variance)
+    assert forest.model_.counts.sum() / 10 == pytest.approx(8000, rel=0.3)
+    card = forest.privacy_card_
+    assert [b["batch"] for b in card.batches] == ["spring", "autumn"] and card.epsilon == "1"
+    with pytest.raises(BudgetExceeded):
+        forest.partial_fit(*patients(100), batch="spring")
+    assert forest.model_.card == card
+
+
+def test_undeclared_batches_cost_in_sequence():
+    account = Ledger().create("patients", Budget(2))
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10)
+    forest.partial_fit(*patients(500)).partial_fit(*patients(500))
+    assert account.spent().epsilon == 2
+    assert forest.privacy_card_.epsilon == "2"
+    with pytest.raises(BudgetExceeded):
+        forest.partial_fit(*patients(500))
+
+
+def test_batches_sum_to_one_forest_up_to_the_noise_that_was_added(monkeypatch):
+    from privet.privacy import protected as wall
+
+    noise = np.random.default_rng(0)
+    added = []
+
+    def laplace(exact, scale, bits):
+        added.append(noise.integers(-9, 10, exact.shape))
+        return exact + added[-1]
+
+    monkeypatch.setattr(wall, "laplace_counts", laplace)
+    (X, y), options = patients(3000), {"schema": SCHEMA, "n_trees": 5, "max_depth": 4, "random_state": 1}
+    parts = CountForestClassifier(1.0, **options)
+    for i, batch in enumerate(("a", "b", "c")):
+        parts.partial_fit(X[i::3], y[i::3], batch=batch)
+    leaf_noise = [a for a in added if a.ndim == 3]
+    whole = CountForestClassifier(1.0, **options).fit(X, y)
+    assert (parts.model_.counts - sum(leaf_noise) == whole.model_.counts - added[-1]).all()
+
+
+def test_protected_rows_carry_their_batch():
+    X, y = patients(1000)
+    account = Ledger().create("patients", Budget(1))
+    rows = protect(X, SCHEMA, account.batch("north"), y)
+    forest = CountForestClassifier(1.0).partial_fit(rows)
+    forest.partial_fit(rows.batch(X, "south", y))
+    assert [b["batch"] for b in forest.privacy_card_.batches] == ["north", "south"]
+    assert account.spent().epsilon == 1
+
+
+def test_a_batch_under_another_schema_is_refused_and_costs_nothing():
+    forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=10).fit(*patients(200))
+    account = Ledger().create("patients", Budget(1))
+    wider = Schema([Continuous("age", 0, 200, integer=True), *SCHEMA.features[1:]], SCHEMA.label)
+    forest.set_params(schema=wider, account=account)
+    with pytest.raises(SchemaError, match="another schema"):
+        forest.partial_fit(*patients(200))
+    assert account.spent().epsilon == 0
+
+
+def test_fit_forgets_earlier_batches():
+    forest = CountForestClassifier(1.0, schema=SCHEMA).fit(*patients(200))
+    assert len(forest.fit(*patients(200)).privacy_card_.batches) == 1
+
+
+def test_saving_and_loading_is_the_identity(tmp_path):
+    forest = CountForestClassifier(1.0, schema=SCHEMA).fit(*patients(500))
+    forest.model_.save(tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert (loaded.shares(HELD_OUT[0]) == forest.model_.shares(HELD_OUT[0])).all()
+    assert loaded.card == forest.privacy_card_
+    assert loaded.describe()["voting"] == "posterior"
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"voting": "loudest"},
+        {"structure": "wild"},
+        {"rows": "some"},
+        {"structure": "bojarski"},
+        {"n_trees": 0},
+        {"max_depth": 99},
+        {"delta": 2},
+        {"epsilon": 0},
+    ],
+)
+def test_wrong_parameters_are_refused_and_cost_nothing(parameters):
+    account = Ledger().create("patients", Budget(1))
+    with pytest.raises(QuestionError):
+        CountForestClassifier(**{"schema": SCHEMA, "account": account, **parameters}).fit(*patients(100))
+    assert account.spent().epsilon == 0
+
+
+def test_depth_grows_with_rows_and_budget():
+    def depth(n, epsilon, **more):
+        return CountForestClassifier(epsilon, schema=SCHEMA, **more).fit(*patients(n)).model_.trees.depth
+
+    assert depth(300, 0.1) == 3 < depth(20_000, 1) < depth(20_000, 4)
+    assert depth(20_000, 1, structure="fletcher-islam") == 3
+    assert depth(300, 1, structure="bojarski", max_depth=5) == 5
+
+
+def test_structures_draw_thresholds_from_where_they_say():
+    X, y = patients(300)
+    wide = CountForestClassifier(schema=SCHEMA, structure="bojarski", max_depth=6, random_state=0).fit(X, y)
+    narrow = CountForestClassifier(schema=SCHEMA, max_depth=6, random_state=0).fit(X, y)
+    assert (wide.model_.trees.threshold[:, 32:] != narrow.model_.trees.threshold[:, 32:]).any()
+
+
+def test_probabilistic_predictions_are_drawn_by_weight():
+    X, y = patients(20_000)
+    forest = CountForestClassifier(2.0, schema=SCHEMA, voting="probabilistic", random_state=3).fit(X, y)
+    one = HELD_OUT[0].iloc[:1]
+    many = pd.concat([one] * 4000)
+    shares = forest.predict_proba(one)[0]
+    drawn = (
+        pd.Series(forest.predict(many)).value_counts(normalize=True).reindex(forest.classes_, fill_value=0)
+    )
+    assert np.allclose(drawn, shares, atol=0.05)
+
+
+def test_exact_costs_leave_no_remainder():
+    card = CountForestClassifier(0.3, schema=SCHEMA).fit(*patients(100)).privacy_card_
+    assert sum(Fraction(q["epsilon"]) for q in card.questions) == Fraction(3, 10)
+
+
+def test_posterior_beats_the_papers_voting_on_real_data(data_dir, real_schemas):
+    frame = pd.read_csv(data_dir / "adult.csv.gz", keep_default_na=False, na_values=[""])
+    y = frame.pop("label").to_numpy()
+    train, test = frame.iloc[:32_561], frame.iloc[32_561:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forest = CountForestClassifier(1.0, schema=real_schemas["adult"], random_state=0)
+        forest.fit(train, y[:32_561])
+    losses = {
+        v: log_loss(
+            y[32_561:] == ">50K", forest.model_.with_voting(v).shares(test)[:, 1].clip(1e-4, 1 - 1e-4)
+        )
+        for v in ("posterior", "sum", "threshold")
+    }
+    assert losses["posterior"] < min(losses["sum"], losses["threshold"])
