@@ -15,6 +15,7 @@ import pytest
 
 from privet import Categorical, Continuous, Label, Ledger, Schema, __version__, load_model
 from privet.cli import fit as fit_command
+from privet.cli.fit import LEARNERS
 from privet.cli.main import main
 from privet.privacy import ledger as ledger_module
 
@@ -67,8 +68,8 @@ def call(folder, capsys):
 
 
 def fit_arguments(data="people.csv", **changes):
-    options = {"schema": "schema.json", "epsilon": 0.5, "out": "model.privet", "trees": 5, "depth": 3}
-    options |= changes
+    options = {"schema": "schema.json", "epsilon": 0.5, "out": "model.privet"}
+    options |= {"learner": "majority-forest", "trees": 5, "depth": 3} | changes
     return ["fit", data, *(part for name, value in options.items() for part in (f"--{name}", value))]
 
 
@@ -78,6 +79,22 @@ def events(data="people.csv"):
 
 def spent(data="people.csv"):
     return float(Ledger(f"{data}.ledger").account(Path(data).name).spent().epsilon)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_every_learner_fits_and_says_what_it_promises(learner, delta, call):
+    assert call("budget", "grant", "people.csv", "--epsilon", 1, "--delta", 1e-6)[0] == 0
+    arguments = ["fit", "people.csv", "--schema", "schema.json", "--epsilon", 0.5, "--out", "m"]
+    arguments += [] if learner == "boosting" else ["--learner", learner]
+    code, _, err = call(*arguments, *([] if delta is None else ["--delta", delta]))
+    if learner == "majority-forest" and delta:
+        assert code == 2 and "has no --delta" in err
+        return
+    assert code == 0, err
+    code, text, _ = call("describe", "m")
+    assert code == 0 and learner in text and "differential privacy" in text
+    assert call("predict", "m", "people.csv", "--out", "p.csv")[0] == 0
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])

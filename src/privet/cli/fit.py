@@ -14,14 +14,18 @@ from privet.cli.budget import account_state, show_account
 from privet.cli.output import out, require_new_file, show_json
 from privet.data.table import require_table_file
 from privet.errors import QuestionError
-from privet.learners import MajorityForestClassifier
+from privet.learners import BoostingClassifier, CountForestClassifier, MajorityForestClassifier
 from privet.learners.base import PrivateClassifier
 from privet.privacy import Account, Budget, protect
 from privet.progress import progress_bar
 from privet.schema import Schema
 
-LEARNERS: Mapping[str, type[PrivateClassifier]] = {"majority-forest": MajorityForestClassifier}
-OPTIONS = {"n_trees": "--trees", "max_depth": "--depth", "random_state": "--seed"}
+LEARNERS: Mapping[str, type[PrivateClassifier]] = {
+    "boosting": BoostingClassifier,
+    "count-forest": CountForestClassifier,
+    "majority-forest": MajorityForestClassifier,
+}
+OPTIONS = {"delta": "--delta", "n_trees": "--trees", "max_depth": "--depth", "random_state": "--seed"}
 
 
 def fit(
@@ -31,7 +35,10 @@ def fit(
     out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="New file for the model.")],
     learner: Annotated[
         str, typer.Option(metavar="NAME", help=f"One of: {', '.join(LEARNERS)}.")
-    ] = "majority-forest",
+    ] = "boosting",
+    delta: Annotated[
+        float | None, typer.Option(metavar="D", help="Chance that ε fails; by default 0, the strict promise.")
+    ] = None,
     trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
     seed: Annotated[
@@ -46,7 +53,8 @@ def fit(
 
     Everything that can be checked without reading rows is checked before anything is charged.
     """
-    estimator = _estimator(learner, epsilon, {"n_trees": trees, "max_depth": depth, "random_state": seed})
+    options = {"delta": delta, "n_trees": trees, "max_depth": depth, "random_state": seed}
+    estimator = _estimator(learner, epsilon, options)
     require_table_file(data)
     require_new_file(out_file)
     contract = Schema.load(schema)
@@ -60,7 +68,7 @@ def fit(
 def _estimator(learner: str, epsilon: float, options: Mapping[str, Any]) -> PrivateClassifier:
     if learner not in LEARNERS:
         raise QuestionError(f"there is no learner {learner!r}.", f"learners are {', '.join(LEARNERS)}.")
-    Budget(epsilon)
+    Budget(epsilon, options["delta"] or 0)
     given = {option: value for option, value in options.items() if value is not None}
     known = LEARNERS[learner]().get_params()
     for option in given:
@@ -75,5 +83,5 @@ def _report(estimator: PrivateClassifier, account: Account, path: Path, as_json:
         show_json({"model": str(path), "card": card.to_dict(), "account": account_state(account)})
         return
     out.print(f"Wrote {path}: {card.learner['name']}, {card.promise}.", soft_wrap=True)
-    out.print(f"Spent ε = {estimator.epsilon:g} on:")
+    out.print("On the account:")
     show_account(account)
