@@ -29,7 +29,7 @@ bench: $(READY) $(RIVALS)/ready
 	$(BIN)/python -m bench $(BENCH)
 
 studies: $(READY)
-	$(BIN)/python -m studies $(STUDY)
+	$(BIN)/python -m privet.studies --out out $(STUDY)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

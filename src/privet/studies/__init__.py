@@ -1,0 +1,1 @@
+"""Experiments of the papers, rerun on public data. What is *as published* here carries no guarantee."""
