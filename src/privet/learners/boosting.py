@@ -246,7 +246,9 @@ class Boosting:
                 additive.bins, margins, shapes.values, weights, plan.n_trees, plan.depth, self.random
             )
             grown = extended(additive, features, turns)
-            additive, steps = self._fit_round(plan, grown, start, intercept, n_rows)
+            # Trees that all look at one feature say the same: together they may take one step, not more.
+            safe = replace(plan, tree_step=min(plan.tree_step, 1 / float((weights**2).sum())))
+            additive, steps = self._fit_round(safe, grown, start, intercept, n_rows)
             energy = level_energy(additive.leaves[-plan.n_trees :], steps.shares)
             weights = favoured(weights, features, energy)
         return additive

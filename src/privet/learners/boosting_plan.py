@@ -166,8 +166,8 @@ def make_plan(
 
     ``passes`` is the most questions it may have after the labels; None leaves that to the plan.
     """
-    sufficient = _sufficient_share(purse, n_rows)
-    label_share = min(sufficient, MOST_LABEL_SHARE) if sufficient > 2 * first else Fraction(0)
+    wanted = min(_sufficient_share(purse, n_rows), MOST_LABEL_SHARE)
+    label_share = wanted - first if wanted > 2 * first else Fraction(0)
     left = 1 - first - label_share
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, n_labels, purse)

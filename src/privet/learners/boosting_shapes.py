@@ -214,7 +214,9 @@ class InterceptFilter:
     def step(self, noisy_sum: np.ndarray, sum_variance: float) -> np.ndarray:
         """Change of the intercept after an answer."""
         self._variance = self._variance + INTERCEPT_DRIFT**2
-        gain = self._variance / (self._variance + sum_variance / self._weight**2)
+        trusted = self._variance / (self._variance + sum_variance / self._weight**2)
+        # At most half a Newton step: the curvature was taken at the start.
+        gain = np.minimum(trusted, 0.5)
         self._variance = (1 - gain) * self._variance
         return np.asarray(gain * noisy_sum / self._weight)
 
