@@ -97,6 +97,24 @@ def test_passes_must_be_a_whole_number(passes):
         BoostingClassifier(passes=passes, schema=mixed_schema(2)).fit(X, y)
 
 
+def test_a_budget_too_small_for_gaussian_noise_is_refused_before_it_is_charged():
+    X, y = mixed_rows(50, 2)
+    account = Ledger().create("people", Budget(1, "1e-6"))
+    learner = BoostingClassifier("1e-4", "1e-6", schema=mixed_schema(2), account=account)
+    with pytest.raises(privet.QuestionError, match="wider"):
+        learner.fit(X, y)
+    assert account.spent().rho == 0
+
+
+def test_a_feature_may_have_thousands_of_categories():
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(20_000)]
+    X = pd.DataFrame({"many": rng.choice(names, 3_000), "x": rng.random(3_000)})
+    y = (X["x"] > 0.5).astype(int)
+    schema = Schema([Categorical("many", names), Continuous("x", 0, 1)], Label("y", [0, 1]))
+    assert BoostingClassifier(2.0, schema=schema).fit(X, y).score(X, y) > 0.9
+
+
 def test_unknown_and_undeclared_missing_values_are_read():
     X, y = mixed_rows(500, 2)
     model = BoostingClassifier(1.0, schema=mixed_schema(2)).fit(X, y)
@@ -193,7 +211,7 @@ def test_a_bound_on_the_rows_limits_what_is_believed():
 
 def test_truncated_normal_agrees_with_scipy():
     scipy_stats = pytest.importorskip("scipy.stats")
-    for mean, sd, low, high in [(0.2, 0.1, 0, 1), (-3, 2, 0, 1), (40, 30, 1, np.inf)]:
+    for mean, sd, low, high in [(0.2, 0.1, 0, 1), (-3, 2, 0, 1), (40, 30, 1, np.inf), (-2, 0.1, 0, 1)]:
         law = scipy_stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
         assert truncated_normal(mean, sd, low, high) == pytest.approx((law.mean(), law.var()))
 

@@ -23,7 +23,15 @@ from privet.learners.boosting_bins import (
     pooled_totals,
     truncated_normal,
 )
-from privet.learners.boosting_plan import Plan, Purse, first_charges, first_share, make_plan
+from privet.learners.boosting_plan import (
+    GAUSSIAN_TREES,
+    LEAST_LABEL_SHARE,
+    Plan,
+    Purse,
+    first_charges,
+    first_share,
+    make_plan,
+)
 from privet.learners.boosting_shapes import (
     InterceptFilter,
     ShapePrior,
@@ -36,7 +44,7 @@ from privet.learners.boosting_shapes import (
 from privet.learners.boosting_trees import LeafSteps, draw_trees, extended, favoured, level_energy
 from privet.model import AdditiveModel
 from privet.privacy import Account, Budget, Protected
-from privet.privacy.gradients import gradient_clip
+from privet.privacy.gradients import WIDEST_SD, gradient_clip
 from privet.structure import Additive
 
 
@@ -137,6 +145,7 @@ class Boosting:
         """Ask everything and return the model."""
         schema = self.protected.schema
         first = first_share(self.purse, schema.max_rows)
+        self._check_noise()
         self.protected.reserve(first_charges(self.purse, first))
         totals = self._ask_labels(first)
         n_rows = self._n_rows(totals)
@@ -157,6 +166,16 @@ class Boosting:
         return AdditiveModel(
             additive, bin_shares, self._bands(plan, margins, start, shapes.scale), schema, card
         )
+
+    def _check_noise(self) -> None:
+        """Refuse a budget whose noise cannot be drawn, before it is charged."""
+        most_blocks = max(len(self.protected.schema.features), GAUSSIAN_TREES)
+        widest = self.purse.sd(most_blocks, Fraction(1), LEAST_LABEL_SHARE / 2)
+        if not self.purse.pure and widest > WIDEST_SD:
+            raise QuestionError(
+                "this budget asks for wider Gaussian noise than is offered.",
+                "raise epsilon, or set delta=0: with so little budget pure ε has less noise.",
+            )
 
     def _ask_labels(self, share: Fraction) -> Totals:
         noisy = self.protected.noisy_label_rows(**self.purse.price(share))

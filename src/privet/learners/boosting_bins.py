@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erf, exp, floor, inf, log2, pi, sqrt
+from math import erfc, exp, floor, inf, log2, pi, sqrt
 
 import numpy as np
 
@@ -22,7 +22,8 @@ def truncated_normal(mean: float, sd: float, low: float, high: float) -> tuple[f
     if a > 30 or b < -30:
         # All mass lies at the end of the range that is nearer.
         return (low if a > 30 else high), sd**2 / 900
-    mass = max(_normal_mass(b) - _normal_mass(a), 1e-300)
+    # From the nearer end, where the law has its mass: far out, one minus almost one has no digits.
+    mass = max(_upper_mass(a) - _upper_mass(b) if a > 0 else _upper_mass(-b) - _upper_mass(-a), 1e-300)
     at_a, at_b = _density(a), _density(b)
     shift = (at_a - at_b) / mass
     spread = 1 + ((a * at_a if a > -inf else 0.0) - (b * at_b if b < inf else 0.0)) / mass - shift**2
@@ -33,8 +34,8 @@ def _density(x: float) -> float:
     return exp(-x * x / 2) / sqrt(2 * pi) if abs(x) < inf else 0.0
 
 
-def _normal_mass(x: float) -> float:
-    return 0.5 * (1 + erf(x / sqrt(2)))
+def _upper_mass(x: float) -> float:
+    return 0.5 * erfc(x / sqrt(2))
 
 
 def n_cells(n_rows: float, cell_mass: float, cell_sd: float) -> int:

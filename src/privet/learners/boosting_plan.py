@@ -30,6 +30,9 @@ LABEL_ERROR = 0.15
 
 LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(3, 10)
 
+GAUSSIAN_TREES = 64
+"""Trees of a round under Gaussian noise."""
+
 REST = "boosting, planned from the noisy number of rows"
 
 
@@ -226,7 +229,7 @@ def _gaussian_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) 
         least_energy=0.0,
         rounds=rounds,
         tree_passes=passes // rounds,
-        n_trees=64,
+        n_trees=GAUSSIAN_TREES,
         depth=int(np.clip(wanted, 2, MAX_OBLIVIOUS_DEPTH)),
         tree_step=2.0 if several else 2.8,
         momentum=0.7 if several else 0.5,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, sqrt
+from operator import index
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from privet.errors import QuestionError
 from privet.kernels.gradients import Grid
 from privet.privacy.budget import Cost
 from privet.privacy.samplers import MAX_SIGMA_SQUARED
-from privet.schema import Schema
-from privet.structure import Additive, Bins
+from privet.structure import Additive
 
 LABEL_ROWS = "rows by label"
 BIN_ROWS = "rows by bin and label of every feature"
@@ -30,6 +30,13 @@ LEAF_GRADIENTS = "sums of gradients by leaf of oblivious trees"
 
 FINEST = 14
 """Most fraction bits of a gradient: its rounding is then far below any noise."""
+
+
+GRID_VARIANCE = 1 << 26
+"""Variance of the noise, in units, that is fine enough: tables of wider noise take long to make."""
+
+WIDEST_SD = sqrt(MAX_SIGMA_SQUARED)
+"""Standard deviation of the widest Gaussian noise on a count."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ def gradient_grid(n_labels: int, n_blocks: int, cost: Cost) -> Grid:
     norm = 1 if cost.epsilon is not None else 2
     clip = gradient_clip(n_labels, norm)
     bits = FINEST
-    while norm == 2 and bits > 1 and n_blocks * clip * 4**bits / (2 * cost.rho) > MAX_SIGMA_SQUARED / 4:
+    while norm == 2 and bits > 1 and n_blocks * clip * 4**bits / (2 * cost.rho) > GRID_VARIANCE:
         bits -= 1
     return Grid(bits, norm, floor(clip * 2 ** (norm * bits)))
 
@@ -72,39 +79,16 @@ def noise_sd(n_blocks: int, clip: Fraction, cost: Cost) -> float:
     return sqrt(n_blocks * clip / (2 * cost.rho))
 
 
-def check_bins(bins: Bins, schema: Schema) -> None:
-    """Refuse bins under which a row could be in two bins of a feature, or in none."""
-    views, sizes = bins.views, np.diff(bins.first)
-    lengths = [feature.n_codes for feature in schema.features]
-    starts = np.cumsum([0, *lengths])
-    fits = (
-        np.array_equal(views.source, np.arange(len(lengths)))
-        and np.array_equal(views.start, starts[:-1])
-        and len(views.table) == starts[-1]
-        and bins.first[0] == 0
-        and all(
-            views.table[a:b].max() < size for a, b, size in zip(starts[:-1], starts[1:], sizes, strict=True)
-        )
-    )
-    if not fits:
-        raise QuestionError("these bins do not fit the schema.", "give every code of a feature one bin.")
-
-
-def check_additive(additive: Additive, schema: Schema) -> None:
-    """Refuse trees under which a row could be in two leaves, or in none."""
-    check_bins(additive.bins, schema)
-    n_labels = len(schema.label.values)
-    shapes_fit = additive.shapes.shape == (additive.bins.n_bins, additive.n_scores)
-    scores_fit = additive.n_scores == (1 if n_labels <= 2 else n_labels)
-    turns_fit = additive.turns.shape == (additive.bins.n_bins, additive.n_trees)
-    if not (shapes_fit and scores_fit and turns_fit):
-        raise QuestionError("these shapes and trees do not fit each other.")
-    furthest = sum(additive.turns[where].max(axis=0).astype(int) for where in additive.bins.slices)
-    if np.any(furthest >= additive.leaves.shape[1]):
-        raise QuestionError("these trees send rows beyond their leaves.")
-
-
 def check_asked(asked: np.ndarray, n_blocks: int) -> None:
     """Refuse a feature asked twice: its bins would change by twice a row's gradient."""
-    if len(np.unique(asked)) != len(asked) or not len(asked) or asked.min() < 0 or asked.max() >= n_blocks:
+    fits = asked.ndim == 1 and len(asked) and asked.min() >= 0 and asked.max() < n_blocks
+    if not fits or len(np.unique(asked)) != len(asked):
         raise QuestionError("ask each feature once at most, and one at least.")
+
+
+def last_trees(n_trees: int, additive: Additive) -> int:
+    """How many of the last trees are asked, as a plain integer, or a refusal."""
+    number = index(n_trees)
+    if not 1 <= number <= additive.n_trees:
+        raise QuestionError(f"ask for 1 to {additive.n_trees} of the last trees, not {number}.")
+    return number
