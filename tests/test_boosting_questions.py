@@ -20,7 +20,8 @@ from privet.kernels.gradients import (
 )
 from privet.kernels.score import score
 from privet.privacy import Charge, Cost, StudyBits
-from privet.privacy.gradients import check_additive, check_bins, gradient_clip, gradient_grid
+from privet.privacy.gradients import gradient_clip, gradient_grid
+from privet.soundness import check_additive, check_bins
 from privet.structure import Additive, Bins
 
 N_CODES = 3
@@ -214,17 +215,41 @@ def test_the_wall_refuses_overlapping_blocks():
         Bins.of([np.arange(3), np.arange(3)], [3, 2]),
         Bins.of([np.arange(3)], [3]),
     ):
-        with pytest.raises(QuestionError, match="bins"):
+        with pytest.raises(QuestionError, match="do not fit"):
             check_bins(broken, SCHEMA)
     overfull = additive.turns.copy()
     overfull[0] = overfull[3] = 3
-    with pytest.raises(QuestionError, match="beyond"):
+    with pytest.raises(QuestionError, match="turns"):
         check_additive(replace(additive, turns=overfull), SCHEMA)
-    with pytest.raises(QuestionError, match="fit each other"):
+    with pytest.raises(QuestionError, match="shape"):
         check_additive(replace(additive, shapes=additive.shapes[:-1]), SCHEMA)
 
 
-@pytest.mark.parametrize("features", [[0, 0], [], [2], [-1]])
+def test_the_wall_refuses_arrays_that_a_cast_would_change():
+    additive = random_additive(np.random.default_rng(0), 2, 3)
+    bins = additive.bins
+    tables = bins.views.table.astype(np.int64)
+    for broken in (
+        replace(additive, turns=additive.turns.astype(np.int64) - 256),
+        replace(additive, leaves=additive.leaves[:, :, :0]),
+        replace(additive, bins=replace(bins, first=bins.first.astype(np.uint8))),
+        replace(additive, bins=replace(bins, views=replace(bins.views, table=tables - 5))),
+    ):
+        with pytest.raises(QuestionError, match="do not fit"):
+            check_additive(broken, SCHEMA)
+
+
+@pytest.mark.parametrize("n_trees", [0, -1, 6, 300, np.int16(9)])
+def test_the_wall_refuses_trees_that_are_not_there(n_trees):
+    protected = _protected(Budget(1))
+    additive = random_additive(np.random.default_rng(0), 2, 3)
+    for ask in (protected.noisy_leaf_rows, protected.noisy_leaf_gradients):
+        with pytest.raises(QuestionError, match="of the last trees"):
+            ask(additive, n_trees, epsilon=1)
+    assert not protected.asked
+
+
+@pytest.mark.parametrize("features", [[0, 0], [], [2], [-1], [[0, 1]]])
 def test_the_wall_refuses_a_feature_asked_twice_or_unknown(features):
     protected = _protected(Budget(1))
     with pytest.raises(QuestionError, match="once"):
@@ -232,14 +257,15 @@ def test_the_wall_refuses_a_feature_asked_twice_or_unknown(features):
     assert not protected.asked
 
 
-def _protected(budget: Budget, bits=None):
-    account = Ledger().create("people", budget)
+def _protected(budget: Budget | None = None, bits=None, account=None):
+    account = account or Ledger().create("people", budget)
     table = {"a": ["x", "z"], "b": [None, "x"], "y": [0, 2]}
     return protect(pd.DataFrame(table), SCHEMA, account, bits=bits)
 
 
 def test_a_refined_plan_costs_no_more_than_its_reserve():
-    protected = _protected(Budget(1))
+    account = Ledger().create("people", Budget(1))
+    protected = _protected(account=account)
     protected.reserve([Charge("later", Cost.pure("0.5"))])
     with pytest.raises(QuestionError, match="left of the plan"):
         protected.refine([Charge("rows by label", Cost.pure("0.6"))])
@@ -248,8 +274,8 @@ def test_a_refined_plan_costs_no_more_than_its_reserve():
     protected.refine([Charge("rows by label", Cost.pure("0.25"))] * 2)
     for _ in range(2):
         protected.noisy_label_rows(epsilon="0.25")
-    assert protected.account.spent().epsilon == Fraction(1, 2)
-    assert len(protected.account.ledger.history("people")) == 2
+    assert account.spent().epsilon == Fraction(1, 2)
+    assert len(account.ledger.history("people")) == 2
 
 
 @pytest.mark.parametrize("price", [{"epsilon": "0.7"}, {"rho": "0.02"}])

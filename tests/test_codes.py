@@ -95,6 +95,13 @@ def test_arrays_of_numbers_are_read_in_one_pass_and_agree():
     assert whole.features[0, 1] == 65_534 and whole.features[0, 2] == 0 and whole.features[0, 0] == 65_535
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble, ">f8", ">i4", np.int8, bool])
+def test_arrays_of_any_number_type_are_read(dtype):
+    schema = Schema([Continuous("a", 0, 9, integer=True)], Label("y", [0, 1]))
+    array = np.array([[0], [1]], dtype)
+    assert encode(open_table(array, schema), schema, [0, 1]).features.tolist() == [[0, 1]]
+
+
 def test_small_domains_take_one_byte(people):
     schema = Schema([Continuous("age", 0, 120, integer=True)], Label("ill", ["no", "yes"]))
     codes = encode(open_table(pd.DataFrame(people), schema), schema)

@@ -81,7 +81,7 @@ def test_an_account_is_asked_under_one_schema_alone(schema):
     fixed = ledger.create("fixed", Budget(1), schema)
     first = ledger.create("first", Budget(1))
     fixed.reserve([charge("1/10")], schema.fingerprint)
-    ledger.cancel(first.reserve([charge("1/10")], schema.fingerprint), "does not fit")
+    ledger._cancel(first.reserve([charge("1/10")], schema.fingerprint), "does not fit")
     for account in (fixed, first):
         with pytest.raises(BudgetError, match="another schema"):
             account.reserve([charge("1/10")], other.fingerprint)
@@ -138,7 +138,7 @@ def test_a_cancelled_charge_is_given_back_and_stays_in_the_history(path):
     ledger = Ledger(path)
     account = ledger.create("census", Budget(1))
     receipt = account.reserve([charge(1)])
-    ledger.cancel(receipt, "the table does not fit")
+    ledger._cancel(receipt, "the table does not fit")
     assert account.spent().epsilon == 0
     assert [event["kind"] for event in ledger.history("census")] == ["budget", "charge", "cancel"]
     account.reserve([charge(1)])
@@ -157,10 +157,10 @@ def test_only_a_charge_that_is_there_can_be_given_back_and_once():
     ]
     for wrong in forged:
         with pytest.raises(BudgetError, match="no such charge"):
-            ledger.cancel(wrong, "because")
-    ledger.cancel(receipt, "because")
+            ledger._cancel(wrong, "because")
+    ledger._cancel(receipt, "because")
     with pytest.raises(BudgetError, match="no such charge"):
-        ledger.cancel(receipt, "again")
+        ledger._cancel(receipt, "again")
     assert account.spent().epsilon == other.spent().epsilon == 0
 
 

@@ -331,6 +331,13 @@ def test_mistaken_questions_are_refused_and_cost_nothing(schema, people, account
 
 
 WRONG_TREES = {
+    "views of another type": lambda t: replace(t, view=t.view.astype(np.int32) - 65_536),
+    "thresholds that reach into the view": lambda t: replace(
+        t, threshold=t.threshold.astype(np.int64) | 1 << 17
+    ),
+    "tables with negative entries": lambda t: replace(
+        t, views=replace(t.views, table=t.views.table.astype(np.int64) - 9)
+    ),
     "a view that does not exist": lambda t: replace(t, view=t.view + np.uint16(99)),
     "tables too short for the codes": lambda t: replace(t, views=replace(t.views, table=t.views.table[:5])),
     "a feature that does not exist": lambda t: replace(t, views=replace(t.views, source=t.views.source + 7)),
@@ -389,7 +396,14 @@ def test_noise_too_wide_to_draw_is_refused_while_it_is_free(schema, people):
     protected = protect(pd.DataFrame(people), schema, account)
     with pytest.raises(QuestionError, match="Gaussian noise"):
         protected.noisy_histogram(trees, rho="1e-9")
+    with pytest.raises(QuestionError, match="noise of a scale"):
+        protected.choose_label(stumps_of(schema, 100_000), epsilon="1e-9")
     assert account.spent().rho == 0
+
+
+def stumps_of(schema, n_trees):
+    view = np.zeros((n_trees, 2), np.uint16)
+    return CompleteTrees(Views.of(len(schema.features)), view, view + np.uint16(1), 1)
 
 
 def test_a_single_large_number_is_released_like_any_other(schema):
@@ -401,6 +415,38 @@ def test_a_single_large_number_is_released_like_any_other(schema):
 
     account = Ledger().create("people", Budget(1))
     assert abs(Protected(Crowd(), schema, account).noisy_count(epsilon=1).values[0] - 10**12) < 100
+
+
+def test_what_is_protected_shows_neither_purse_nor_rows_and_cannot_be_changed(schema, people, account):
+    protected = protect(pd.DataFrame(people), schema, account)
+    assert (protected.account_name, protected.batch_name) == ("people", None)
+    for name in ("account", "ledger", "engine"):
+        assert not hasattr(protected, name)
+    with pytest.raises(AttributeError):
+        protected.schema = TOY
+    assert not any(name.startswith("cancel") for name in dir(account.ledger))
+
+
+def test_the_price_is_read_once(schema, people, account):
+    class Shifty(float):
+        def __float__(self):
+            self.times = getattr(self, "times", 0) + 1
+            return 0.5 if self.times == 1 else 500.0
+
+    released = protect(pd.DataFrame(people), schema, account).noisy_count(epsilon=Shifty(0.5))
+    assert released.parameter == 1 / account.spent().epsilon
+
+
+@pytest.mark.parametrize("odd", ["timestamps", "timedeltas"])
+def test_columns_of_odd_types_are_refused_without_a_value_or_a_charge(odd, schema, people, account):
+    frame = pd.DataFrame(people)
+    stamps = pd.to_datetime(pd.Series(np.arange(500) * 10**14))
+    frame["town"] = stamps if odd == "timestamps" else stamps - stamps[0]
+    frame["age"] = frame["town"]
+    with pytest.raises(DataError) as refused:
+        protect(frame, schema, account).noisy_count(epsilon=1)
+    assert refused.value.__context__ is None
+    assert account.spent().epsilon == 0
 
 
 def test_protected_rows_cannot_be_copied_pickled_or_printed(schema, people, account):

@@ -55,6 +55,7 @@ def test_cells_of_a_range():
         (lambda: Continuous("x", 0, float("inf")), "finite"),
         (lambda: Continuous("x", "0", 1), "must be numbers"),
         (lambda: Continuous("x", 0.5, 3, integer=True), "integer bounds"),
+        (lambda: Continuous("x", 0, 5e-324), "too narrow"),
         (lambda: Continuous("", 0, 1), "need a name"),
         (lambda: Categorical("x", []), "no values"),
         (lambda: Categorical("x", ["a", "a"]), "twice"),

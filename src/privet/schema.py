@@ -52,6 +52,11 @@ class Continuous:
                 f"feature {self.name!r}: lower must be below upper.",
                 "widen the range, or drop a feature that can take one value only.",
             )
+        if self.width == 0 or not math.isfinite(1 / self.width):
+            raise SchemaError(
+                f"feature {self.name!r}: the range is too narrow or too wide for floating point.",
+                "change its unit.",
+            )
         if self.integer and not (float(self.lower).is_integer() and float(self.upper).is_integer()):
             raise SchemaError(
                 f"feature {self.name!r}: an integer feature needs integer bounds.",

@@ -14,8 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from privet.errors import QuestionError
-
 MAX_DEPTH = 24
 """Deepest complete tree: its leaves must be materialised, every one of them."""
 
@@ -241,67 +239,3 @@ def fingerprint(structure: Structure) -> str:
                 digest.update(f"{field.name}{array.dtype}{array.shape}".encode())
                 digest.update(array.tobytes())
     return digest.hexdigest()[:32]
-
-
-def check_structure(structure: Structure, n_codes: Sequence[int], n_labels: int) -> None:
-    """Refuse trees that would send a row anywhere but to one leaf of its tree.
-
-    Parameters
-    ----------
-    structure : CompleteTrees, MultiwayTrees or LevelTrees
-    n_codes : sequence of int
-        Number of codes of every feature.
-    n_labels : int
-    """
-    sizes = _view_sizes(structure.views, n_codes)
-    views = structure.view
-    if isinstance(structure, CompleteTrees):
-        _require(1 <= structure.depth <= MAX_DEPTH, "depth")
-        _require(views.shape == structure.threshold.shape == (len(views), structure.n_leaves), "shape")
-        _require(len(views) > 0 and int(views.max()) < len(sizes), "view")
-    elif isinstance(structure, LevelTrees):
-        _require(views.shape == structure.threshold.shape == structure.radix.shape, "shape")
-        _require(views.size > 0 and views.min() >= 0 and views.max() < len(sizes), "view")
-        wanted = np.where(structure.threshold == 0, sizes[views], 2)
-        _require(bool((structure.radix >= wanted).all()), "radix")
-        _require(max(structure.n_leaves) * n_labels <= MAX_LEAVES, "number of leaves")
-    else:
-        _check_pointers(structure, sizes)
-
-
-def _check_pointers(trees: MultiwayTrees, sizes: np.ndarray) -> None:
-    n_nodes, leaf = len(trees.view), trees.view < 0
-    _require(trees.view.shape == trees.threshold.shape == trees.child.shape, "shape")
-    _require(n_nodes > 0 and int(trees.view.max()) < len(sizes), "view")
-    split = np.flatnonzero(~leaf)
-    width = np.where(trees.threshold[split] == 0, sizes[trees.view[split]], 2)
-    first = trees.child[split]
-    # A node is a root or the child of one node that stands before it: no loops, no shared leaves.
-    reached = np.concatenate([trees.roots, *(np.arange(a, a + w) for a, w in zip(first, width, strict=True))])
-    _require(bool((first > split).all()), "child")
-    _require(
-        len(np.unique(reached)) == len(reached) and 0 <= reached.min() <= reached.max() < n_nodes, "child"
-    )
-    _require(sorted(trees.child[leaf]) == list(range(int(leaf.sum()))), "leaf number")
-
-
-def _view_sizes(views: Views, n_codes: Sequence[int]) -> np.ndarray:
-    """Number of codes that each view can show."""
-    _require(views.source.shape == views.start.shape, "shape")
-    _require(len(views.source) > 0 and views.source.min() >= 0, "source")
-    _require(int(views.source.max()) < len(n_codes), "source")
-    codes = np.array(n_codes)[views.source]
-    tabled = views.start >= 0
-    _require(bool((views.start[tabled] + codes[tabled] <= len(views.table)).all()), "table")
-    sizes = codes.copy()
-    for view in np.flatnonzero(tabled):
-        start = views.start[view]
-        sizes[view] = int(views.table[start : start + codes[view]].max()) + 1
-    return sizes
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise QuestionError(
-            f"these trees do not fit the schema (wrong {what}).", "build them from the schema of the data."
-        )

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pa_compute
 
-from privet.data.table import Column, Table, attempt, wrong_type
+from privet.data.table import Column, Table, attempt, is_plain, wrong_type
 from privet.errors import DataError
 from privet.schema import Categorical, Continuous, Feature, Schema, canonical
 
@@ -165,7 +165,7 @@ def _numbers(column: Column, name: str) -> np.ndarray:
             return np.array([_number(value, error) for value in column], np.float64)
         if column.dtype.kind not in "fiub":
             raise error
-        return column.astype(np.float64) if column.dtype.kind == "b" else column
+        return column if is_plain(column) else column.astype(np.float64)
     kinds = (
         pa.types.is_integer,
         pa.types.is_floating,

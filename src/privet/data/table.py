@@ -106,7 +106,14 @@ def _open_array(array: np.ndarray, schema: Schema) -> Table:
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
         return {name: array[:, position[name]] for name in names}
 
-    return Table(None, fetch, array if array.dtype.kind in "fiu" else None)
+    return Table(None, fetch, array if is_plain(array) else None)
+
+
+def is_plain(array: np.ndarray) -> bool:
+    """Whether an array holds numbers of a type that compiled loops read."""
+    return (
+        array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype not in (np.float16, np.longdouble)
+    )
 
 
 def require_table_file(path: Path) -> None:

@@ -132,7 +132,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             caveats=caveats,
             questions=[charge.to_dict() for charge in protected.asked[self._asked_before :]],
             schema=protected.schema.fingerprint,
-            account=protected.account.name,
+            account=protected.account_name,
             receipt=protected.receipt.hash if protected.receipt else "",
             learner=learner,
             version=__version__,
@@ -165,6 +165,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
+        if isinstance(X, list | tuple):
+            # One type for all values would let one row change how the others are read.
+            X = np.array(X, object)
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
 
     def _validated_labels(self, X: Any, y: Any) -> np.ndarray:

@@ -135,7 +135,7 @@ class CountForestClassifier(PrivateClassifier):
         self
         """
         if isinstance(X, Protected):
-            batch = X.account.batch_name
+            batch = X.batch_name
         return self._fit_batch(X, y, batch, getattr(self, "model_", None))
 
     def _fit_batch(self, X: Any, y: Any, batch: str | None, earlier: CountForest | None) -> Self:
@@ -203,7 +203,7 @@ class CountForestClassifier(PrivateClassifier):
 
     def _depth(self, protected: Protected, n_rows: float, price: Mapping[str, Fraction]) -> int:
         if self.max_depth is not None:
-            return self.max_depth
+            return int(self.max_depth)
         if self.structure == "fletcher-islam":
             return forest_depth(protected.schema, self._n_trees)
         shared, parts = (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
@@ -283,7 +283,9 @@ def _exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:
             everyone += cost
         else:
             declared[batch["batch"]] = declared.get(batch["batch"], Fraction(0)) + cost
-    return f"{float(everyone + max(declared.values())):.12g}"
+    total = everyone + max(declared.values())
+    text = f"{float(total):.12g}"
+    return text if Fraction(text) == total else str(total)
 
 
 def _history(batch: str | None, card: PrivacyCard) -> dict[str, Any]:

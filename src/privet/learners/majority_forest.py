@@ -94,7 +94,7 @@ class MajorityForestClassifier(PrivateClassifier):
     def _learn(self, protected: Protected) -> LabelForest:
         schema = protected.schema
         check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
-        depth = forest_depth(schema, self.n_trees) if self.max_depth is None else self.max_depth
+        depth = forest_depth(schema, self.n_trees) if self.max_depth is None else int(self.max_depth)
         random = check_random_state(self.random_state)
         trees = random_complete_trees(schema, self.n_trees, depth, random)
         labels = protected.split(self.n_trees).choose_label(trees, epsilon=self.epsilon)

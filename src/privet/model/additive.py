@@ -14,6 +14,7 @@ from privet.kernels.score import score
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.schema import Schema
+from privet.soundness import check_additive
 from privet.structure import Additive, Bins, Views
 
 
@@ -87,13 +88,10 @@ class AdditiveModel:
         """Build the model from what its file holds."""
         bins = Bins(Views(arrays["source"], arrays["start"], arrays["table"]), arrays["first"])
         parts = (arrays[name] for name in ("intercept", "shapes", "features", "turns", "leaves"))
-        return cls(
-            Additive(bins, *parts),
-            arrays["bin_shares"],
-            arrays["bands"],
-            Schema.from_dict(header["schema"]),
-            PrivacyCard(**header["card"]),
-        )
+        additive, schema = Additive(bins, *parts), Schema.from_dict(header["schema"])
+        check_additive(additive, schema)
+        card = PrivacyCard(**header["card"])
+        return cls(additive, arrays["bin_shares"], arrays["bands"], schema, card)
 
 
 def probabilities(scores: np.ndarray, n_labels: int) -> np.ndarray:

@@ -11,11 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from privet.data import encode, open_table
+from privet.errors import QuestionError
 from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
-from privet.model.voting import label_shares, leaf_values
+from privet.model.voting import VOTINGS, label_shares, leaf_values
 from privet.schema import Schema
 from privet.structure import CompleteTrees
 
@@ -84,12 +85,17 @@ class CountForest:
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Build the model from what its file holds."""
+        schema = Schema.from_dict(header["schema"])
+        trees, n_labels = trees_from_arrays(arrays, header["depth"], schema), len(schema.label.values)
+        fits = arrays["counts"].shape == (trees.n_trees, trees.n_leaves, n_labels)
+        if not fits or arrays["prior"].shape != (n_labels,) or header["voting"] not in VOTINGS:
+            raise QuestionError("the counts of this model do not fit its trees.")
         return cls(
-            trees_from_arrays(arrays, header["depth"]),
+            trees,
             arrays["counts"],
             header["variance"],
             arrays["prior"],
             header["voting"],
-            Schema.from_dict(header["schema"]),
+            schema,
             PrivacyCard(**header["card"]),
         )

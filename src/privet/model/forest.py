@@ -10,10 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from privet.data import encode, open_table
+from privet.errors import QuestionError
 from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.schema import Schema
+from privet.soundness import check_structure
 from privet.structure import CompleteTrees, Views
 
 
@@ -59,9 +61,12 @@ class LabelForest:
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Build the model from what its file holds."""
-        trees = trees_from_arrays(arrays, header["depth"])
         schema = Schema.from_dict(header["schema"])
-        return cls(trees, arrays["labels"], schema, PrivacyCard(**header["card"]))
+        trees, labels = trees_from_arrays(arrays, header["depth"], schema), arrays["labels"]
+        n_labels = len(schema.label.values)
+        if labels.shape != (trees.n_trees, trees.n_leaves) or labels.max() >= n_labels:
+            raise QuestionError("the labels of this model do not fit its trees.")
+        return cls(trees, labels, schema, PrivacyCard(**header["card"]))
 
 
 def describe_trees(trees: CompleteTrees, schema: Schema) -> dict[str, Any]:
@@ -82,7 +87,9 @@ def trees_to_arrays(trees: CompleteTrees) -> dict[str, np.ndarray]:
     return {**views, "view": trees.view, "threshold": trees.threshold}
 
 
-def trees_from_arrays(arrays: Mapping[str, np.ndarray], depth: int) -> CompleteTrees:
-    """Complete trees from the arrays of a model's file."""
+def trees_from_arrays(arrays: Mapping[str, np.ndarray], depth: int, schema: Schema) -> CompleteTrees:
+    """Complete trees from the arrays of a model's file, checked: kernels trust them."""
     views = Views(arrays["source"], arrays["start"], arrays["table"])
-    return CompleteTrees(views, arrays["view"], arrays["threshold"], depth)
+    trees = CompleteTrees(views, arrays["view"], arrays["threshold"], depth)
+    check_structure(trees, schema)
+    return trees

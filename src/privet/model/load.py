@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privet.errors import ModelFileError
+from privet.errors import ModelFileError, PrivetError
 from privet.model.additive import AdditiveModel
 from privet.model.counts import CountForest
 from privet.model.file import read_model
@@ -19,5 +19,10 @@ def load_model(path: str | Path) -> Model:
     header, arrays = read_model(path)
     if header["kind"] not in KINDS:
         raise ModelFileError(f"{str(path)!r} holds a {header['kind']!r}.", "update privet.")
-    model: Model = KINDS[header["kind"]].from_file(header, arrays)
+    try:
+        model: Model = KINDS[header["kind"]].from_file(header, arrays)
+    except (PrivetError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"{str(path)!r} does not hold a sound model ({error}).", "fetch it again."
+        ) from None
     return model

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral
+from numbers import Integral, Real
 
 from privet.errors import QuestionError
 
@@ -25,7 +25,9 @@ def exact(value: Number, what: str = "epsilon") -> Fraction:
             raise ValueError
         if isinstance(value, Integral):
             return Fraction(int(value))
-        return Fraction(repr(float(value)) if isinstance(value, float) else value)
+        if isinstance(value, Real) and not isinstance(value, Fraction):
+            return Fraction(repr(float(value)))
+        return Fraction(value)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         raise QuestionError(f"{what} must be a finite number.", "write it as 0.5, '0.5' or '1/2'.") from None
 

@@ -187,7 +187,7 @@ class Ledger:
             }
             return self._append(events, event)
 
-    def cancel(self, receipt: Receipt, reason: str) -> None:
+    def _cancel(self, receipt: Receipt, reason: str) -> None:
         """Give a charge back. Only the wall may, and only when nothing was answered."""
         with self._writing() as events:
             charged = events[receipt.number - 1 : receipt.number]

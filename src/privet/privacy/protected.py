@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.data import Codes, encode, open_table
 from privet.engines import Batch, Engine, MemoryEngine
-from privet.errors import DataError, QuestionError
+from privet.errors import DataError, PrivetError, QuestionError
 from privet.kernels.count import count_assigned, count_cells, count_leaves
 from privet.kernels.gradients import (
     Grid,
@@ -25,7 +25,7 @@ from privet.kernels.gradients import (
     sum_gradients_by_leaf,
 )
 from privet.privacy.bits import Bits, SecureBits, uniform_below
-from privet.privacy.budget import Cost, Number, in_sequence, positive
+from privet.privacy.budget import Cost, Number, in_sequence
 from privet.privacy.gradients import (
     BIN_GRADIENTS,
     BIN_ROWS,
@@ -33,11 +33,10 @@ from privet.privacy.gradients import (
     LEAF_GRADIENTS,
     LEAF_ROWS,
     NoisySums,
-    check_additive,
     check_asked,
-    check_bins,
     gradient_clip,
     gradient_grid,
+    last_trees,
     noise_sd,
 )
 from privet.privacy.ledger import Account, Charge, Receipt
@@ -50,6 +49,7 @@ from privet.privacy.mechanisms import (
 from privet.privacy.samplers import check_rate, check_variance
 from privet.privacy.sparse import sparse_laplace, sparse_threshold
 from privet.schema import Schema
+from privet.soundness import check_additive, check_bins, check_structure
 from privet.structure import (
     Additive,
     Bins,
@@ -57,7 +57,6 @@ from privet.structure import (
     LevelTrees,
     MultiwayTrees,
     Structure,
-    check_structure,
 )
 
 NEIGHBOURS = "add or remove one row"
@@ -108,10 +107,10 @@ class Protected:
     bits : SecureBits or StudyBits
     """
 
-    __slots__ = ("_account", "_asked", "_bits", "_engine", "_planned", "_receipt", "schema")
+    __slots__ = ("_account", "_asked", "_bits", "_engine", "_planned", "_receipt", "_schema")
 
     def __init__(self, engine: Engine, schema: Schema, account: Account, bits: Bits | None = None) -> None:
-        self.schema = schema
+        self._schema = schema
         self._engine = engine
         self._account = account
         self._bits: Bits = bits or SecureBits()
@@ -126,9 +125,19 @@ class Protected:
         raise QuestionError("protected rows cannot be copied or pickled.", "pass the object itself.")
 
     @property
-    def account(self) -> Account:
-        """The account that pays."""
-        return self._account
+    def schema(self) -> Schema:
+        """The public contract under which rows are read."""
+        return self._schema
+
+    @property
+    def account_name(self) -> str:
+        """Name of the data set that pays."""
+        return self._account.name
+
+    @property
+    def batch_name(self) -> str | None:
+        """Name of the disjoint batch that pays, if it is one."""
+        return self._account.batch_name
 
     @property
     def asked(self) -> tuple[Charge, ...]:
@@ -193,10 +202,9 @@ class Protected:
         -------
         ε-DP or ρ-zCDP; sensitivity 1. Proof: *Discrete Laplace*, *Discrete Gaussian*.
         """
-        exact_rows = self._ask(
-            Charge("number of rows", _cost(epsilon, rho)), lambda batch: np.array([len(batch.labels)])
-        )
-        return self._with_noise(exact_rows, 1, epsilon, rho)
+        charge = Charge("number of rows", _cost(epsilon, rho, 1))
+        exact_rows = self._ask(charge, lambda batch: np.array([len(batch.labels)]))
+        return self._with_noise(exact_rows, 1, charge.cost)
 
     def noisy_histogram(
         self,
@@ -215,11 +223,11 @@ class Protected:
         """
         n_labels = len(self.schema.label.values)
         self._check(structure)
+        charge = Charge(leaf_rows(structure.n_trees), _cost(epsilon, rho, structure.n_trees))
         exact_counts = self._ask(
-            Charge(leaf_rows(structure.n_trees), _cost(epsilon, rho, structure.n_trees)),
-            lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
+            charge, lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels)
         )
-        return self._with_noise(exact_counts, structure.n_trees, epsilon, rho)
+        return self._with_noise(exact_counts, structure.n_trees, charge.cost)
 
     def noisy_cells(
         self, structure: LevelTrees, *, epsilon: Number, false_cells: int = 1000
@@ -235,11 +243,11 @@ class Protected:
         n_labels, n_trees = len(self.schema.label.values), structure.n_trees
         self._check(structure)
         question = f"frequent cells of {n_trees} level-wise trees"
+        charge = Charge(question, _cost(epsilon, None, n_trees))
         exact_cells = self._ask(
-            Charge(question, Cost.pure(epsilon)),
-            lambda batch: count_cells(structure, batch.features, batch.labels, n_labels),
+            charge, lambda batch: count_cells(structure, batch.features, batch.labels, n_labels)
         )
-        scale = n_trees / positive(epsilon)
+        scale = n_trees / _pure(charge.cost)
         released = []
         trees = zip(structure.n_leaves, exact_cells.cells, exact_cells.counts, strict=True)
         for n_leaves, cells, counts in trees:
@@ -259,11 +267,11 @@ class Protected:
         n_labels = len(self.schema.label.values)
         self._check(structure)
         question = f"most frequent label of every leaf of {structure.n_trees} trees"
+        charge = Charge(question, _cost(epsilon, None, structure.n_trees))
         exact_counts = self._ask(
-            Charge(question, Cost.pure(epsilon)),
-            lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels),
+            charge, lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels)
         )
-        return self._choose(exact_counts, positive(epsilon) / structure.n_trees)
+        return self._choose(exact_counts, _pure(charge.cost) / structure.n_trees)
 
     def noisy_label_rows(self, *, epsilon: Number | None = None, rho: Number | None = None) -> NoisyCounts:
         """Rows by label.
@@ -274,11 +282,9 @@ class Protected:
         *Discrete Gaussian*.
         """
         n_labels = len(self.schema.label.values)
-        exact_rows = self._ask(
-            Charge(LABEL_ROWS, _cost(epsilon, rho)),
-            lambda batch: np.bincount(batch.labels, minlength=n_labels),
-        )
-        return self._with_noise(exact_rows, 1, epsilon, rho)
+        charge = Charge(LABEL_ROWS, _cost(epsilon, rho, 1))
+        exact_rows = self._ask(charge, lambda batch: np.bincount(batch.labels, minlength=n_labels))
+        return self._with_noise(exact_rows, 1, charge.cost)
 
     def noisy_bin_rows(
         self, bins: Bins, *, epsilon: Number | None = None, rho: Number | None = None
@@ -291,12 +297,10 @@ class Protected:
         and the squared L2 sensitivity are the number of features. Proof: *Sums of gradients*.
         """
         check_bins(bins, self.schema)
-        n_labels = len(self.schema.label.values)
-        exact_rows = self._ask(
-            Charge(BIN_ROWS, _cost(epsilon, rho)),
-            lambda batch: count_bins(bins, batch.features, batch.labels, n_labels),
-        )
-        return self._with_noise(exact_rows, len(self.schema.features), epsilon, rho)
+        n_labels, n_features = len(self.schema.label.values), len(self.schema.features)
+        charge = Charge(BIN_ROWS, _cost(epsilon, rho, n_features))
+        exact_rows = self._ask(charge, lambda batch: count_bins(bins, batch.features, batch.labels, n_labels))
+        return self._with_noise(exact_rows, n_features, charge.cost)
 
     def noisy_bin_gradients(
         self,
@@ -318,7 +322,7 @@ class Protected:
         asked = np.array(features, np.int64)
         check_asked(asked, len(self.schema.features))
         charge = Charge(BIN_GRADIENTS, _cost(epsilon, rho))
-        grid = gradient_grid(len(self.schema.label.values), len(asked), charge.cost)
+        grid = self._grid(len(asked), charge.cost)
         exact_sums = self._ask(
             charge, lambda batch: sum_gradients_by_bin(additive, asked, batch.features, batch.labels, grid)
         )
@@ -339,11 +343,10 @@ class Protected:
         sensitivity are the number of trees. Proof: *Sums of gradients*.
         """
         check_additive(additive, self.schema)
-        exact_rows = self._ask(
-            Charge(LEAF_ROWS, _cost(epsilon, rho)),
-            lambda batch: count_leaves_of_last(additive, n_trees, batch.features),
-        )
-        return self._with_noise(exact_rows, n_trees, epsilon, rho)
+        asked = last_trees(n_trees, additive)
+        charge = Charge(LEAF_ROWS, _cost(epsilon, rho, asked))
+        exact_rows = self._ask(charge, lambda batch: count_leaves_of_last(additive, asked, batch.features))
+        return self._with_noise(exact_rows, asked, charge.cost)
 
     def noisy_leaf_gradients(
         self, additive: Additive, n_trees: int, *, epsilon: Number | None = None, rho: Number | None = None
@@ -355,17 +358,23 @@ class Protected:
         ε-DP or ρ-zCDP over all asked trees together. Proof: *Sums of gradients*.
         """
         check_additive(additive, self.schema)
+        asked = last_trees(n_trees, additive)
         charge = Charge(LEAF_GRADIENTS, _cost(epsilon, rho))
-        grid = gradient_grid(len(self.schema.label.values), n_trees, charge.cost)
+        grid = self._grid(asked, charge.cost)
         exact_sums = self._ask(
-            charge, lambda batch: sum_gradients_by_leaf(additive, n_trees, batch.features, batch.labels, grid)
+            charge, lambda batch: sum_gradients_by_leaf(additive, asked, batch.features, batch.labels, grid)
         )
-        return self._noisy_sums(exact_sums, n_trees, grid, charge.cost)
+        return self._noisy_sums(exact_sums, asked, grid, charge.cost)
+
+    def _grid(self, n_blocks: int, cost: Cost) -> Grid:
+        """Grid of the gradients, refused while it is free if its noise could not be drawn."""
+        grid = gradient_grid(len(self.schema.label.values), n_blocks, cost)
+        check_noise(n_blocks * grid.bound, cost)
+        return grid
 
     def _noisy_sums(self, exact_sums: np.ndarray, n_blocks: int, grid: Grid, cost: Cost) -> NoisySums:
         """A row changes each block by a gradient within the grid's bound, in the norm of the noise."""
-        price = (cost.epsilon, None) if grid.norm == 1 else (None, cost.rho)
-        noisy = self._with_noise(exact_sums, n_blocks * grid.bound, *price)
+        noisy = self._with_noise(exact_sums, n_blocks * grid.bound, cost)
         clip = gradient_clip(len(self.schema.label.values), grid.norm)
         return NoisySums(
             np.ldexp(noisy.values.astype(np.float64), -grid.fraction_bits), noise_sd(n_blocks, clip, cost)
@@ -387,20 +396,18 @@ class Protected:
             exact_answer = self._engine.sum(kernel)
         except DataError:
             if not self._asked and self._receipt is not None:
-                self._account.ledger.cancel(self._receipt, "the table does not fit its schema")
+                self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
                 self._planned, self._receipt = [], None
             raise
         self._asked.append(charge)
         return exact_answer
 
-    def _with_noise(
-        self, exact_counts: np.ndarray, sensitivity: int, epsilon: Number | None, rho: Number | None
-    ) -> NoisyCounts:
-        if epsilon is not None:
-            scale = sensitivity / positive(epsilon)
+    def _with_noise(self, exact_counts: np.ndarray, sensitivity: int, cost: Cost) -> NoisyCounts:
+        """Laplace noise by L1 sensitivity where the cost is pure, else Gaussian by squared L2 sensitivity."""
+        if cost.epsilon is not None:
+            scale = sensitivity / cost.epsilon
             return NoisyCounts(laplace_counts(exact_counts, scale, self._bits), "laplace", scale)
-        assert rho is not None
-        variance = sensitivity / (2 * positive(rho, "rho"))
+        variance = sensitivity / (2 * cost.rho)
         return NoisyCounts(gaussian_counts(exact_counts, variance, self._bits), "gaussian", variance)
 
     def _choose(self, exact_counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
@@ -412,7 +419,7 @@ class Protected:
 
     def _check(self, structure: Structure) -> None:
         n_labels = len(self.schema.label.values)
-        check_structure(structure, [feature.n_codes for feature in self.schema.features], n_labels)
+        check_structure(structure, self.schema)
         if isinstance(structure, LevelTrees):
             return
         trees = structure.n_trees if isinstance(structure, CompleteTrees) else 1
@@ -441,8 +448,9 @@ class Parts:
         *Permute-and-flip*.
         """
         self._check(structure)
-        exact_counts = self._protected._ask(self.charge(structure, epsilon), self._counter(structure))
-        return self._protected._choose(exact_counts, positive(epsilon))
+        charge = self.charge(structure, epsilon)
+        exact_counts = self._protected._ask(charge, self._counter(structure))
+        return self._protected._choose(exact_counts, _pure(charge.cost))
 
     def _check(self, structure: CompleteTrees) -> None:
         if structure.n_trees != self._n:
@@ -472,12 +480,12 @@ class Parts:
         self._check(structure)
         charge = Charge(leaf_rows(self._n), _cost(epsilon, rho), random_parts(self._n))
         exact_counts = self._protected._ask(charge, self._counter(structure))
-        return self._protected._with_noise(exact_counts, 1, epsilon, rho)
+        return self._protected._with_noise(exact_counts, 1, charge.cost)
 
     def charge(self, structure: CompleteTrees, epsilon: Number) -> Charge:
         """What `choose_label` will cost."""
         question = f"most frequent label of every leaf of {structure.n_trees} trees"
-        return Charge(question, Cost.pure(epsilon), random_parts(self._n))
+        return Charge(question, _cost(epsilon, None), random_parts(self._n))
 
 
 def protect(
@@ -505,7 +513,17 @@ def protect(
     table.require(schema.feature_names if labels is not None else [*schema.feature_names, schema.label.name])
 
     def load() -> Codes:
-        codes = encode(table, schema, labels)
+        try:
+            codes = encode(table, schema, labels)
+        except PrivetError:
+            raise
+        except Exception:
+            codes = None
+        if codes is None:  # raised here, where no exception that may quote a row is its context
+            raise DataError(
+                "the table could not be read through its schema.",
+                "give columns of numbers, text or truth values; convert dates and other types.",
+            )
         if schema.max_rows is not None and codes.n_rows > schema.max_rows:
             raise DataError(
                 "the table has more rows than the schema's max_rows allows.",
@@ -516,15 +534,26 @@ def protect(
     return Protected(MemoryEngine(load, progress), schema, account, bits)
 
 
+def check_noise(sensitivity: int, cost: Cost) -> None:
+    """Refuse, before anything is charged, noise that could not be drawn."""
+    if cost.epsilon is not None:
+        check_rate(cost.epsilon / sensitivity)
+    else:
+        check_variance(sensitivity / (2 * cost.rho))
+
+
 def _cost(epsilon: Number | None, rho: Number | None, sensitivity: int = 1) -> Cost:
-    """Cost of a noisy answer, refused while it is free if its noise could not be drawn."""
+    """Cost of an answer, read once from what the caller gave."""
     if (epsilon is None) == (rho is None):
         raise QuestionError("give either epsilon or rho.")
-    if epsilon is not None:
-        check_rate(positive(epsilon) / sensitivity)
-        return Cost.pure(epsilon)
-    check_variance(sensitivity / (2 * positive(rho or 0, "rho")))
-    return Cost.zcdp(rho or 0)
+    cost = Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
+    check_noise(sensitivity, cost)
+    return cost
+
+
+def _pure(cost: Cost) -> Fraction:
+    assert cost.epsilon is not None
+    return cost.epsilon
 
 
 def _exceeds(asked: Cost, planned: Cost) -> bool:
