@@ -23,6 +23,7 @@ from privet import (
 )
 from privet.errors import BudgetExceeded, QuestionError, SchemaError
 from privet.model.voting import VOTINGS, label_shares, leaf_values, path_posterior
+from privet.privacy import wall
 
 SCHEMA = Schema(
     [
@@ -163,8 +164,6 @@ def test_undeclared_batches_cost_in_sequence():
 
 
 def test_batches_sum_to_one_forest_up_to_the_noise_that_was_added(monkeypatch):
-    from privet.privacy import protected as wall
-
     noise = np.random.default_rng(0)
     added = []
 

@@ -314,6 +314,7 @@ KILLED = textwrap.dedent(
     from privet.engines import memory
     from privet.privacy import ledger as ledger_module
     from privet.privacy import protected as protected_module
+    from privet.privacy import wall
 
     path, last_step = sys.argv[1], int(sys.argv[2])
     steps = 0
@@ -345,7 +346,7 @@ KILLED = textwrap.dedent(
         setattr(module, name, wrapped)
 
     around(protected_module, "encode")
-    around(protected_module, "laplace_counts")
+    around(wall, "laplace_counts")
     schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
     people = protect(np.zeros((7, 1)), schema, Ledger(path).account("census"), np.zeros(7))
     answer = people.noisy_count(epsilon="1/4")

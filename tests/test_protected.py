@@ -23,11 +23,10 @@ from laws import (
 )
 from privet import Budget, Categorical, Label, Ledger, Schema, protect
 from privet.data import Codes
-from privet.engines import MemoryEngine
+from privet.engines import Batch, MemoryEngine
 from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError
 from privet.kernels.count import count_leaves
-from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits
-from privet.privacy import protected as wall
+from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits, tree_questions, wall
 from privet.privacy.sparse import sparse_threshold
 from privet.structure import CompleteTrees, LevelTrees, Views
 
@@ -49,7 +48,7 @@ def toy(rows, account=None, bits=None) -> Protected:
 
     class Rows:
         def sum(self, kernel):
-            return kernel(wall.Batch(x, y))
+            return kernel(Batch(x, y))
 
     return Protected(Rows(), TOY, account or Generous(), bits)
 
@@ -77,7 +76,7 @@ def enumerate_wall(explorer: Explorer, monkeypatch, odds: Fraction, part=None) -
         return np.array([explorer.choose(option) for option in options], np.int64)
 
     monkeypatch.setattr(wall, "permute_and_flip", choose)
-    monkeypatch.setattr(wall, "uniform_below", uniform_below)
+    monkeypatch.setattr(tree_questions, "uniform_below", uniform_below)
 
 
 def label_law(rows, monkeypatch, odds, part=None):

@@ -7,16 +7,9 @@ from privet.privacy.bits import SecureBits, StudyBits
 from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
 from privet.privacy.gradients import LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
-from privet.privacy.protected import (
-    NEIGHBOURS,
-    NoisyCells,
-    NoisyCounts,
-    Parts,
-    Protected,
-    leaf_rows,
-    protect,
-    random_parts,
-)
+from privet.privacy.protected import NEIGHBOURS, Protected, protect
+from privet.privacy.tree_questions import NoisyCells, Parts, leaf_rows, random_parts
+from privet.privacy.wall import NoisyCounts
 
 __all__ = [
     "LABEL_ROWS",
