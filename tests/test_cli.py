@@ -17,6 +17,7 @@ from privet import Categorical, Continuous, Label, Ledger, Schema, __version__, 
 from privet.cli import fit as fit_command
 from privet.cli.fit import LEARNERS
 from privet.cli.main import main
+from privet.cli.model import _best
 from privet.privacy import ledger as ledger_module
 
 SECRET = "SECRET-7731"
@@ -95,6 +96,11 @@ def test_every_learner_fits_and_says_what_it_promises(learner, delta, call):
     code, text, _ = call("describe", "m")
     assert code == 0 and learner in text and "differential privacy" in text
     assert call("predict", "m", "people.csv", "--out", "p.csv")[0] == 0
+
+
+def test_equal_shares_go_to_the_label_that_sorts_first():
+    shares = np.array([[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]])
+    assert _best(["yes", "no"], shares) == [1, 1, 0]
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -38,7 +38,7 @@ def predict(
     values = released.schema.label.values
     shares = released.shares(data)
     if out_file == STANDARD_OUTPUT and as_json:
-        show_json([_prediction(values, row) for row in shares.tolist()])
+        show_json(_predictions(values, shares))
         return
     if out_file == STANDARD_OUTPUT:
         _write_csv(sys.stdout, values, shares)
@@ -64,16 +64,23 @@ def describe(model: Model, as_json: Json = False) -> None:
     out.print(facts((name, _text(value)) for name, value in structure.items()))
 
 
-def _prediction(values: tuple[Scalar, ...] | Any, shares: list[float]) -> dict[str, Any]:
-    named = {str(value): round(share, 6) for value, share in zip(values, shares, strict=True)}
-    return {"prediction": values[int(np.argmax(shares))], "shares": named}
+def _best(values: Sequence[Scalar], shares: np.ndarray) -> list[int]:
+    """Position of each row's best label; of equals the one that sorts first, as the estimators do."""
+    order = np.argsort(np.array(values))
+    return [int(i) for i in order[shares[:, order].argmax(axis=1)]]
 
 
-def _write_csv(lines: TextIO, values: tuple[Scalar, ...] | Any, shares: np.ndarray) -> None:
+def _predictions(values: Sequence[Scalar], shares: np.ndarray) -> list[dict[str, Any]]:
+    rows = zip(_best(values, shares), shares.round(6).tolist(), strict=True)
+    names = [str(value) for value in values]
+    return [{"prediction": values[i], "shares": dict(zip(names, row, strict=True))} for i, row in rows]
+
+
+def _write_csv(lines: TextIO, values: Sequence[Scalar], shares: np.ndarray) -> None:
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["prediction", *(f"share_{value}" for value in values)])
-    best = shares.argmax(axis=1).tolist()
-    writer.writerows([values[i], *row] for i, row in zip(best, shares.round(6).tolist(), strict=True))
+    rows = zip(_best(values, shares), shares.round(6).tolist(), strict=True)
+    writer.writerows([values[i], *row] for i, row in rows)
 
 
 def _text(value: object) -> str:
