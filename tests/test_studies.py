@@ -11,7 +11,7 @@ import pytest
 from laws import follows
 from privet.errors import DataError
 from privet.studies import __main__ as command
-from privet.studies import datasets
+from privet.studies import datasets, voting
 from privet.studies.fletcher_islam_2017 import published, run, strict
 
 
@@ -35,12 +35,18 @@ def test_a_study_gives_a_row_a_table(monkeypatch):
 
 def test_the_command_prints_within_eighty_columns(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command, "SYNTHETIC", {"SynthA": (5, 0)})
-    monkeypatch.setattr(sys, "argv", ["studies", "--quick", "--out", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["studies", "fletcher-islam-2017", "--quick", "--out", str(tmp_path)])
     command.main()
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("SynthA") for line in lines)
     assert max(map(len, lines[:4])) <= 80
     assert json.loads((tmp_path / "fletcher-islam-2017.json").read_text())[0]["data"] == "SynthA"
+
+
+def test_votings_are_compared_on_the_same_fits(data_dir):
+    (row,) = voting.run(("magic",), (1.0,), folds=2)
+    assert set(row) == {"epsilon", *voting.VOTINGS, "posterior, fixed depth", "majority forest"}
+    assert row["posterior"]["AUC"] > 0.7 and 0 <= row["sum"]["p, AUC"] <= 1
 
 
 def test_real_tables_need_a_folder(monkeypatch):

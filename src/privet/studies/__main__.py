@@ -1,4 +1,4 @@
-"""Run a study: ``python -m privet.studies [--quick] [--out FOLDER]``."""
+"""Run studies: ``python -m privet.studies [NAME …] [--quick] [--out FOLDER]``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from privet.studies import fletcher_islam_2017
+from privet.studies import fletcher_islam_2017, voting
 from privet.studies.datasets import SYNTHETIC
 
-COLUMNS = {
+HEADS = {
     "AUC, strict": "AUC strict",
     "AUC, published": "publ'd",
     "AUC, paper": "paper",
@@ -19,41 +21,76 @@ COLUMNS = {
     "accuracy, published": "publ'd",
     "empty leaves": "empty",
 }
-"""What is shown of each row, and under which head."""
+"""What is shown of each row of the first study, and under which head."""
+
+
+def say(text: str) -> None:
+    """Print without a line's end."""
+    sys.stdout.write(text)
 
 
 def main() -> None:
-    """Print a table as it grows, and keep it as JSON."""
+    """Print each study's table as it grows, and keep it as JSON."""
     parser = argparse.ArgumentParser(prog="python -m privet.studies", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two folds of the synthetic tables")
+    parser.add_argument("study", nargs="*", choices=[*STUDIES, []], help=", ".join(STUDIES))
+    parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the results")
     arguments = parser.parse_args()
-    names = (
-        list(SYNTHETIC) if arguments.quick or "PRIVET_DATA" not in os.environ else fletcher_islam_2017.NAMES
-    )
-    folds, repeats = (2, 1) if arguments.quick else (10, 2)
-    say = sys.stdout.write
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in arguments.study or STUDIES:
+        rows = STUDIES[name](arguments.quick)
+        path = arguments.out / f"{name}.json"
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        say(f"Wrote {path}\n\n")
+
+
+def _fletcher_islam_2017(quick: bool) -> list[dict[str, Any]]:
+    names = fletcher_islam_2017.NAMES
+    if quick or "PRIVET_DATA" not in os.environ:
+        names = list(SYNTHETIC)
+    folds, repeats = (2, 1) if quick else (10, 2)
     say(f"Fletcher and Islam 2017 at ε = 1, {repeats} × {folds} folds: mean±sd.\n")
     say("Strict keeps ε; published is their own mechanism, which does not.\n")
-    say(f"{'':<17}" + "".join(f"{head:>10}" for head in COLUMNS.values()) + "\n")
+    say(f"{'':<17}" + "".join(f"{head:>10}" for head in HEADS.values()) + "\n")
     rows = []
     for row in fletcher_islam_2017.run(names, folds, repeats):
         rows.append(row)
-        say(f"{row['data']:<17}" + "".join(f"{_cell(row, column):>10}" for column in COLUMNS) + "\n")
+        say(f"{row['data']:<17}" + "".join(f"{_cell(row, column):>10}" for column in HEADS) + "\n")
         sys.stdout.flush()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / "fletcher-islam-2017.json"
-    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    say(f"Wrote {path}\n")
+    return rows
 
 
-def _cell(row: dict[str, float | None], column: str) -> str:
+def _voting(quick: bool) -> list[dict[str, Any]]:
+    if "PRIVET_DATA" not in os.environ:
+        say("Voting: left out, since PRIVET_DATA names no folder of data sets.\n")
+        return []
+    sizes = {"names": ("magic", "acs_income_ne"), "epsilons": (1.0,)} if quick else {}
+    say("Ways of voting: mean over tables and folds; p: paired against posterior (Wilcoxon).\n")
+    say(f"{'ε':<5}{'voting':<24}{'AUC':>8}{'p':>9}{'accuracy':>10}{'log loss':>10}{'p':>9}\n")
+    rows = []
+    for row in voting.run(**sizes):  # type: ignore[arg-type]
+        rows.append(row)
+        for name, means in row.items():
+            if name != "epsilon":
+                ps = [f"{means[p]:.1g}" if p in means else "" for p in ("p, AUC", "p, log loss")]
+                say(f"{row['epsilon']:<5}{name:<24}{means['AUC']:>8.4f}{ps[0]:>9}{means['accuracy']:>10.4f}")
+                say(f"{means['log loss']:>10.4f}{ps[1]:>9}\n")
+        sys.stdout.flush()
+    return rows
+
+
+def _cell(row: Mapping[str, float | None], column: str) -> str:
     value, spread = row.get(column), row.get(f"{column} sd")
     if value is None:
         return "–"
     text = f"{value:.3f}" if spread is None else f"{value:.3f}±{spread:.3f}"
     return text.replace("0.", ".")
 
+
+STUDIES: Mapping[str, Callable[[bool], list[dict[str, Any]]]] = {
+    "fletcher-islam-2017": _fletcher_islam_2017,
+    "voting": _voting,
+}
 
 if __name__ == "__main__":
     main()

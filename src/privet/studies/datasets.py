@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from sklearn.datasets import make_classification
 
 from privet.data import encode, open_table
@@ -54,16 +55,27 @@ def synthetic(name: str, n_rows: int = ROWS, seed: int = 0) -> Dataset:
 
 
 def real(name: str, complete: bool = False) -> Dataset:
-    """A table of the folder that ``PRIVET_DATA`` names, under its public schema."""
-    if "PRIVET_DATA" not in os.environ:
-        raise DataError("there is no folder of data sets.", "name it in the variable PRIVET_DATA.")
-    folder = Path(os.environ["PRIVET_DATA"])
-    entry = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"][name]
-    schema = Schema.from_dict(entry)
-    codes = encode(open_table(folder / entry["file"], schema), schema)
+    """A table of the folder that ``PRIVET_DATA`` names, under its public schema, in codes."""
+    schema, path = _entry(name)
+    codes = encode(open_table(path, schema), schema)
     assert codes.labels is not None
     keep = np.ones(codes.n_rows, bool)
     if complete:
         for row, feature in zip(codes.features, schema.features, strict=True):
             keep &= row != (feature.n_cells if isinstance(feature, Continuous) else len(feature.categories))
     return Dataset(name, schema, np.ascontiguousarray(codes.features[:, keep]), codes.labels[keep])
+
+
+def real_table(name: str) -> tuple[Schema, pa.Table]:
+    """The same, as a table; the schema states no number of rows, so that learners must ask for it."""
+    schema, path = _entry(name)
+    columns = open_table(path, schema).fetch([*schema.feature_names, schema.label.name])
+    return Schema(schema.features, schema.label), pa.table(dict(columns))
+
+
+def _entry(name: str) -> tuple[Schema, Path]:
+    if "PRIVET_DATA" not in os.environ:
+        raise DataError("there is no folder of data sets.", "name it in the variable PRIVET_DATA.")
+    folder = Path(os.environ["PRIVET_DATA"])
+    entry = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"][name]
+    return Schema.from_dict(entry), folder / entry["file"]
