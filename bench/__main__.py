@@ -4,7 +4,7 @@ import argparse
 import time
 import warnings
 
-from bench import accuracy, encode, fit, kernel, memory, noise, report
+from bench import accuracy, encode, fit, kernel, learners, memory, noise, report
 
 SECTIONS = {
     "kernel": kernel.run,
@@ -14,16 +14,23 @@ SECTIONS = {
     "memory": memory.run,
     "accuracy": accuracy.run,
 }
+BY_NAME = {"learners": learners.run, "learners-all": learners.run_all}
+"""Sections of many minutes, which run only when they are named."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="section", help=", ".join(SECTIONS))
+    parser.add_argument(
+        "sections",
+        nargs="*",
+        metavar="section",
+        help=f"{', '.join(SECTIONS)}: all of these if none is named; {', '.join(BY_NAME)}: only when named",
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes; nothing is kept")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.sections if name not in SECTIONS]
+    unknown = [name for name in arguments.sections if name not in SECTIONS | BY_NAME]
     if unknown:
-        parser.error(f"there is no section {unknown[0]!r}; choose among {', '.join(SECTIONS)}")
+        parser.error(f"there is no section {unknown[0]!r}; choose among {', '.join(SECTIONS | BY_NAME)}")
     warnings.simplefilter("error")
     if arguments.quick:
         print("Small sizes: aims are meant for the full ones, and nothing is kept.\n")
@@ -34,7 +41,7 @@ def main() -> None:
 def run_section(name: str, quick: bool) -> None:
     start = time.perf_counter()
     try:
-        result = SECTIONS[name](quick)
+        result = (SECTIONS | BY_NAME)[name](quick)
     except report.Skipped as reason:
         print(f"== {name} left out: {reason}\n")
         return

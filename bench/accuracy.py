@@ -36,12 +36,12 @@ def run(quick: bool) -> Result:
     return Result("accuracy of the majority forest", rows, notes)
 
 
-def read(name: str) -> tuple[pandas.DataFrame, pandas.Series, Schema]:
-    """Features, labels and schema of a real table."""
+def read(name: str, complete: bool = True) -> tuple[pandas.DataFrame, pandas.Series, Schema]:
+    """Features, labels and schema of a real table; of Adult, complete rows alone unless told not to."""
     folder = Path(os.environ["PRIVET_DATA"])
     facts = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"][name]
     frame = pandas.read_csv(folder / facts["file"], keep_default_na=False, na_values=[""])
-    if name == "adult":
+    if complete and name == "adult":
         frame = frame.dropna().reset_index(drop=True)
     label = facts["label"]["name"]
     return frame.drop(columns=label), frame[label], Schema.from_dict(facts)

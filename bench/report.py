@@ -70,7 +70,10 @@ def keep(name: str, result: Result, seconds: float) -> None:
 
 def page() -> str:
     """Markdown of every section that was kept."""
-    parts = ["# Bench\n\nWritten by `make bench`; `python -m bench kernel noise` runs chosen sections.\n"]
+    parts = [
+        "# Bench\n\nWritten by `make bench`; `python -m bench kernel noise` runs chosen sections. Learners "
+        "take many minutes and run only when named: `python -m bench learners`, or `learners-all`.\n"
+    ]
     for path in sorted(RESULTS.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
         facts = kept["machine"]

@@ -6,12 +6,16 @@
 import json
 import sys
 import time
+import warnings
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from bench.folds import cross_validate
+
+PACKAGES = ("diffprivlib", "scikit-learn", "interpret-core", "lightgbm")
 
 
 def fit(folder: Path, job: dict) -> dict:
@@ -38,20 +42,95 @@ def validate(folder: Path, job: dict) -> dict:
     return cross_validate(probabilities, labels, folds)
 
 
-def _diffprivlib(upper, n_labels, **options):
+def _diffprivlib(upper, n_labels, epsilon=1.0, **options):
     from diffprivlib.models import RandomForestClassifier
 
     bounds = (np.zeros(len(upper)), np.array(upper, float))
-    return RandomForestClassifier(100, epsilon=1.0, bounds=bounds, classes=np.arange(n_labels), **options)
+    return RandomForestClassifier(100, epsilon=epsilon, bounds=bounds, classes=np.arange(n_labels), **options)
+
+
+def learners(folder: Path, job: dict) -> dict:
+    """Scores of every fold: triples of ε (None without privacy), learner and scores."""
+    codes, labels, folds = (np.load(folder / f"{name}.npy") for name in ("codes", "labels", "folds"))
+    # What diffprivlib and LightGBM say of newer numpy and of steps not run to the end is of no use here.
+    warnings.simplefilter("ignore")
+    scores = []
+    for epsilon, learner, make, inputs in _contestants(codes, job):
+
+        def probabilities(train, test, seed, make=make, inputs=inputs):
+            return make(seed).fit(_taken(inputs, train), labels[train]).predict_proba(_taken(inputs, test))
+
+        scores.append((epsilon, learner, cross_validate(probabilities, labels, folds)))
+    return {"scores": scores}
+
+
+def _contestants(codes, job):
+    """Learners as ``(ε, name, make(seed), inputs)``."""
+    from diffprivlib.models import LogisticRegression
+    from lightgbm import LGBMClassifier
+
+    upper, categorical = np.array(job["upper"]), np.array(job["categorical"])
+    frame, scaled, one_hot = _frame(codes, categorical), codes / upper, _one_hot(codes, upper, categorical)
+    norm = float(np.sqrt(codes.shape[1]))
+    for epsilon in job["epsilons"]:
+        for rate in (0.01, 0.03, 0.1):
+            name = "DP-EBM" if rate == 0.01 else f"DP-EBM {rate:g}"
+            yield epsilon, name, partial(_explainable, epsilon, rate, job), frame
+        yield epsilon, "dpl forest", partial(_shuffled_forest, upper, epsilon), codes
+        for name, inputs in (("dpl logistic", scaled), ("dpl one-hot", one_hot)):
+            make = partial(LogisticRegression, epsilon=epsilon, data_norm=norm)
+            yield epsilon, name, lambda seed, make=make: make(random_state=seed), inputs
+    named = np.flatnonzero(categorical).tolist()
+    yield (
+        None,
+        "LightGBM",
+        lambda seed: LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1, categorical_feature=named),
+        codes.astype(np.int32),
+    )
+
+
+def _explainable(epsilon, rate, job, seed):
+    """DP-EBM; its noise is drawn anew in every run, as ours is."""
+    from interpret.privacy import DPExplainableBoostingClassifier
+
+    kinds = ["nominal" if categorical else "continuous" for categorical in job["categorical"]]
+    bounds = {f"x{j}": (0, top) for j, top in enumerate(job["upper"]) if kinds[j] == "continuous"}
+    return DPExplainableBoostingClassifier(
+        feature_types=kinds, privacy_bounds=bounds, epsilon=epsilon, delta=job["delta"], learning_rate=rate
+    )
+
+
+def _shuffled_forest(upper, epsilon, seed):
+    return _diffprivlib(upper, 2, epsilon, shuffle=True, random_state=seed)
+
+
+def _frame(codes, categorical):
+    import pandas
+
+    columns = (
+        column.astype(int).astype(str).astype(object) if named else column
+        for column, named in zip(codes.T, categorical, strict=True)
+    )
+    return pandas.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
+
+
+def _one_hot(codes, upper, categorical):
+    parts = [
+        np.eye(top + 1)[column.astype(int)] if named else column[:, None] / top
+        for column, top, named in zip(codes.T, upper, categorical, strict=True)
+    ]
+    return np.hstack(parts)
+
+
+def _taken(inputs, rows):
+    return inputs[rows] if isinstance(inputs, np.ndarray) else inputs[rows].reset_index(drop=True)
 
 
 def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
     job = json.loads((folder / "job.json").read_text())
-    answer = {"fit": fit, "validate": validate}[name](folder, job)
-    print(
-        json.dumps({**answer, "versions": {name: version(name) for name in ("diffprivlib", "scikit-learn")}})
-    )
+    answer = {"fit": fit, "validate": validate, "learners": learners}[name](folder, job)
+    print(json.dumps({**answer, "versions": {name: version(name) for name in PACKAGES}}))
 
 
 if __name__ == "__main__":
