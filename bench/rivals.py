@@ -6,7 +6,6 @@
 import json
 import sys
 import time
-import warnings
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -52,8 +51,6 @@ def _diffprivlib(upper, n_labels, epsilon=1.0, **options):
 def learners(folder: Path, job: dict) -> dict:
     """Scores of every fold: triples of ε (None without privacy), learner and scores."""
     codes, labels, folds = (np.load(folder / f"{name}.npy") for name in ("codes", "labels", "folds"))
-    # What diffprivlib and LightGBM say of newer numpy and of steps not run to the end is of no use here.
-    warnings.simplefilter("ignore")
     scores = []
     for epsilon, learner, make, inputs in _contestants(codes, job):
 
@@ -70,23 +67,19 @@ def _contestants(codes, job):
     from lightgbm import LGBMClassifier
 
     upper, categorical = np.array(job["upper"]), np.array(job["categorical"])
-    frame, scaled, one_hot = _frame(codes, categorical), codes / upper, _one_hot(codes, upper, categorical)
+    texts, scaled, one_hot = _frame(codes, categorical), codes / upper, _one_hot(codes, upper, categorical)
     norm = float(np.sqrt(codes.shape[1]))
     for epsilon in job["epsilons"]:
         for rate in (0.01, 0.03, 0.1):
             name = "DP-EBM" if rate == 0.01 else f"DP-EBM {rate:g}"
-            yield epsilon, name, partial(_explainable, epsilon, rate, job), frame
+            yield epsilon, name, partial(_explainable, epsilon, rate, job), texts
         yield epsilon, "dpl forest", partial(_shuffled_forest, upper, epsilon), codes
         for name, inputs in (("dpl logistic", scaled), ("dpl one-hot", one_hot)):
             make = partial(LogisticRegression, epsilon=epsilon, data_norm=norm)
             yield epsilon, name, lambda seed, make=make: make(random_state=seed), inputs
-    named = np.flatnonzero(categorical).tolist()
-    yield (
-        None,
-        "LightGBM",
-        lambda seed: LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1, categorical_feature=named),
-        codes.astype(np.int32),
-    )
+    # LightGBM takes for categories what the frame calls so, and nothing else.
+    categories = _frame(codes, categorical, "category")
+    yield None, "LightGBM", lambda seed: LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1), categories
 
 
 def _explainable(epsilon, rate, job, seed):
@@ -104,14 +97,17 @@ def _shuffled_forest(upper, epsilon, seed):
     return _diffprivlib(upper, 2, epsilon, shuffle=True, random_state=seed)
 
 
-def _frame(codes, categorical):
+def _frame(codes, categorical, kind=object):
+    """Codes as columns ``x0``, ``x1``, …, those of categories as texts of a kind."""
     import pandas
 
-    columns = (
-        column.astype(int).astype(str).astype(object) if named else column
-        for column, named in zip(codes.T, categorical, strict=True)
+    frame = pandas.DataFrame({f"x{j}": column for j, column in enumerate(codes.T)})
+    named = frame.columns[categorical]
+    return (
+        frame.astype(dict.fromkeys(named, int))
+        .astype(dict.fromkeys(named, str))
+        .astype(dict.fromkeys(named, kind))
     )
-    return pandas.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
 
 
 def _one_hot(codes, upper, categorical):
