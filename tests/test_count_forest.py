@@ -239,7 +239,7 @@ def test_depth_grows_with_rows_and_budget():
     def depth(n, epsilon, **more):
         return CountForestClassifier(epsilon, schema=SCHEMA, **more).fit(*patients(n)).model_.trees.depth
 
-    assert depth(300, 0.1) == 3 < depth(20_000, 1) < depth(20_000, 4)
+    assert depth(300, 0.1) <= 6 < depth(20_000, 1) < depth(20_000, 4)
     assert depth(20_000, 1, structure="fletcher-islam") == 3
     assert depth(300, 1, structure="bojarski", max_depth=5) == 5
 
