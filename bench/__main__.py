@@ -15,7 +15,7 @@ SECTIONS = {
     "accuracy": accuracy.run,
 }
 BY_NAME = {"learners": learners.run, "learners-all": learners.run_all}
-"""Sections of many minutes, which run only when they are named."""
+"""Sections of minutes (learners) or many (learners-all), which run only when they are named."""
 
 
 def main() -> None:

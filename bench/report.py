@@ -72,7 +72,8 @@ def page() -> str:
     """Markdown of every section that was kept."""
     parts = [
         "# Bench\n\nWritten by `make bench`; `python -m bench kernel noise` runs chosen sections. Learners "
-        "take many minutes and run only when named: `python -m bench learners`, or `learners-all`.\n"
+        "take minutes and run only when named: `python -m bench learners`, or `learners-all` for more tables "
+        "and budgets.\n"
     ]
     for path in sorted(RESULTS.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))

@@ -101,13 +101,11 @@ def _frame(codes, categorical, kind=object):
     """Codes as columns ``x0``, ``x1``, …, those of categories as texts of a kind."""
     import pandas
 
-    frame = pandas.DataFrame({f"x{j}": column for j, column in enumerate(codes.T)})
-    named = frame.columns[categorical]
-    return (
-        frame.astype(dict.fromkeys(named, int))
-        .astype(dict.fromkeys(named, str))
-        .astype(dict.fromkeys(named, kind))
+    columns = (
+        pandas.Series(column.astype(int).astype(str), dtype=kind) if named else column
+        for column, named in zip(codes.T, categorical, strict=True)
     )
+    return pandas.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
 
 
 def _one_hot(codes, upper, categorical):
