@@ -15,14 +15,8 @@ class Batch(NamedTuple):
     labels: np.ndarray
 
 
-class Addable(Protocol):
-    """What a kernel returns: partial results that can be added up."""
-
-    def __add__(self, other: Addable, /) -> Addable:
-        """Return the sum."""
-
-
 Total = TypeVar("Total")
+"""What a kernel returns: partial results that can be added up."""
 
 
 class Engine(Protocol):
