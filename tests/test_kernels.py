@@ -10,7 +10,7 @@ from privet.kernels.count import SparseCounts, count_assigned, count_cells, coun
 from privet.kernels.grow import grow_complete
 from privet.kernels.route import BLOCK, route, route_assigned
 from privet.kernels.vote import vote
-from privet.structure import CompleteTrees, Views, fingerprint
+from privet.structure import CompleteTrees, Views
 
 SIZES = [5, 2, 9, 200]
 SHAPES = {
@@ -143,10 +143,3 @@ def test_features_and_thresholds_are_drawn_uniformly():
     assert abs(view[:, 1].mean() - 0.5) < 0.05
     assert threshold[:, 1].min() == 1 and threshold[:, 1].max() == 100
     assert abs(threshold[:, 1].mean() - 50.5) < 2
-
-
-def test_fingerprints_tell_structures_apart():
-    rng = np.random.default_rng(10)
-    structure = twins.random_complete(rng, SIZES, 2, 3)
-    other = CompleteTrees(structure.views, structure.view, structure.threshold + 1, 3)
-    assert fingerprint(structure) == fingerprint(structure) != fingerprint(other)

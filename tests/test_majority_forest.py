@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -142,6 +143,37 @@ def test_labels_keep_the_type_of_the_table():
     assert forest.classes_.tolist() == [0, 1]
     assert forest.score(X, y) > 0.8
     assert roc_auc_score(y, forest.predict_proba(X)[:, 1]) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (["False", "True"], np.array([False, True])),
+        (["0", "1"], np.array([0.0, 1.0])),
+        ([str(2**60), str(2**60 + 1)], np.array([2**60, 2**60 + 1])),
+        (["no", "yes"], np.array(["no", "yes"], object)),
+    ],
+)
+def test_labels_of_any_type_are_read_before_anything_is_charged(values, labels):
+    schema = Schema([Continuous("x", 0, 1)], Label("y", values))
+    X = np.random.default_rng(0).random((2000, 1))
+    y = labels[(X[:, 0] > 0.5).astype(int)]
+    forest = MajorityForestClassifier(1, schema=schema, n_trees=20).fit(X, y)
+    assert forest.classes_.tolist() == sorted(labels.tolist())
+    assert forest.score(X, y) > 0.8
+
+
+def test_the_card_states_what_was_charged():
+    schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
+    X = np.random.default_rng(0).random((50, 1))
+    for epsilon in (np.float32(0.1), 1, "1/3", 0.3):
+        account = Ledger().create("p", Budget(5))
+        card = (
+            MajorityForestClassifier(epsilon, schema=schema, account=account)
+            .fit(X, X[:, 0] > 2)
+            .privacy_card_
+        )
+        assert Fraction(card.epsilon) == account.spent().epsilon
 
 
 def test_any_labels_are_kept_apart():

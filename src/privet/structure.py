@@ -7,9 +7,8 @@ after them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -226,16 +225,3 @@ class Additive:
 
 
 Structure = CompleteTrees | MultiwayTrees | LevelTrees
-
-
-def fingerprint(structure: Structure) -> str:
-    """Digest of a structure, under which parties and cards name it."""
-    digest = hashlib.sha256(type(structure).__name__.encode())
-    for part in (structure.views, structure):
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if not isinstance(value, Views):
-                array = np.ascontiguousarray(value)
-                digest.update(f"{field.name}{array.dtype}{array.shape}".encode())
-                digest.update(array.tobytes())
-    return digest.hexdigest()[:32]

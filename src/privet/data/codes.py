@@ -166,14 +166,7 @@ def _numbers(column: Column, name: str) -> np.ndarray:
         if column.dtype.kind not in "fiub":
             raise error
         return column if is_plain(column) else column.astype(np.float64)
-    kinds = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_decimal,
-        pa.types.is_null,
-    )
-    if not any(is_kind(column.type) for is_kind in kinds):
+    if not any(is_kind(column.type) for is_kind in NUMERIC):
         raise error
     if pa.types.is_floating(column.type) and column.null_count == 0:
         return column.to_numpy()

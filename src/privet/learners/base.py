@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -19,6 +20,7 @@ from privet.data import schema_from_data
 from privet.errors import PrivacyLeakWarning, SchemaError
 from privet.model import PrivacyCard
 from privet.privacy import NEIGHBOURS, Account, Budget, Ledger, Protected, protect
+from privet.privacy.budget import exact
 from privet.progress import progress_bar
 from privet.schema import Scalar, Schema
 from privet.version import __version__
@@ -111,10 +113,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return getattr(self, "delta", 0)
 
     def _release(self, protected: Protected, y: np.ndarray | None) -> None:
+        classes = _classes(protected.schema.label.values, y)
         self._asked_before = len(protected.asked)
         self.model_ = self._learn(protected)
         self.privacy_card_ = self.model_.card
-        classes = _classes(protected.schema.label.values, y)
         self._order = np.argsort(classes)
         self.classes_ = classes[self._order]
 
@@ -125,8 +127,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.schema, str) and self.schema == FROM_DATA:
             caveats.append("the schema was read from the rows")
         return PrivacyCard(
-            epsilon=str(self.epsilon),
-            delta=str(self._delta),
+            epsilon=_written(self.epsilon),
+            delta=_written(self._delta) if self._delta else "0",
             neighbours=NEIGHBOURS,
             private=not caveats,
             caveats=caveats,
@@ -192,11 +194,20 @@ def is_frame(X: Any) -> bool:
     return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
 
 
-def _classes(values: tuple[Scalar, ...] | Any, y: np.ndarray | None) -> np.ndarray:
+def _classes(values: Sequence[Scalar], y: np.ndarray | None) -> np.ndarray:
     """Label values in the type of ``y``: a schema may write '0' where a table has 0."""
     classes = np.array(values)
-    if y is not None and y.dtype.kind in "iufb" and classes.dtype.kind == "U":
-        classes = classes.astype(np.float64).astype(y.dtype)
-    elif y is not None and y.dtype.kind == "O":
-        classes = classes.astype(object)
-    return classes
+    if y is None or classes.dtype.kind != "U" or y.dtype.kind not in "iufbO":
+        return classes
+    if y.dtype.kind == "O":
+        return classes.astype(object)
+    read: Any = {"b": {"False": False, "True": True}.__getitem__, "f": float}.get(y.dtype.kind, int)
+    try:
+        return np.array([read(value) for value in classes.tolist()], y.dtype)
+    except (KeyError, ValueError, OverflowError):
+        return classes
+
+
+def _written(value: Any) -> str:
+    """A number as a card states it: exactly what was charged."""
+    return str(exact(value)) if isinstance(value, Fraction | str) else repr(float(value))

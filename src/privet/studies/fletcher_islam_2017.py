@@ -6,7 +6,7 @@ table 3. The published mechanism is run here only: it does not keep the ε it cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -38,8 +38,6 @@ FIGURE_12: Mapping[str, float] = {
     "adult": 0.861,
 }
 """AUC of their forest at ε = 1, read from figure 12."""
-
-Chooser = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
 def strict(counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
