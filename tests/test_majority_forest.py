@@ -166,14 +166,11 @@ def test_labels_of_any_type_are_read_before_anything_is_charged(values, labels):
 def test_the_card_states_what_was_charged():
     schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
     X = np.random.default_rng(0).random((50, 1))
+    y = (X[:, 0] > 0.5).astype(int)
     for epsilon in (np.float32(0.1), 1, "1/3", 0.3):
         account = Ledger().create("p", Budget(5))
-        card = (
-            MajorityForestClassifier(epsilon, schema=schema, account=account)
-            .fit(X, X[:, 0] > 2)
-            .privacy_card_
-        )
-        assert Fraction(card.epsilon) == account.spent().epsilon
+        forest = MajorityForestClassifier(epsilon, schema=schema, account=account).fit(X, y)
+        assert Fraction(forest.privacy_card_.epsilon) == account.spent().epsilon
 
 
 def test_any_labels_are_kept_apart():
