@@ -89,6 +89,62 @@ def test_a_model_that_is_not_sound_is_refused_though_its_checksum_holds(path):
             load_model(path)
 
 
+def sealed(body: bytes) -> bytes:
+    return body + hashlib.sha256(body).digest()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"",
+        b"1",
+        b"1\n",
+        b"1\n9\n",
+        b"1\nnine\n{}",
+        b"1\n" + b"9" * 5000 + b"\n{}",
+        b"1\n2\n{}",
+        b"1\n2\n[]",
+        b"1\n-2\n{}",
+        b"9" * 5000 + b"\n2\n{}",
+        b"1\n100000\n" + b"[" * 100_000,
+    ],
+)
+def test_a_sealed_file_that_makes_no_sense_is_refused(tmp_path, rest):
+    (tmp_path / "m").write_bytes(sealed(MAGIC + rest))
+    with pytest.raises(ModelFileError):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        {"name": "a", "dtype": "|O", "shape": [1]},
+        {"name": "a", "dtype": "<V8", "shape": [1]},
+        {"name": "a", "dtype": "<f8", "shape": [1 << 40]},
+        {"name": "a", "dtype": "<f8", "shape": [1 << 32, 1 << 32]},
+        {"name": "a", "dtype": "<f8", "shape": [10**30]},
+        {"name": "a", "dtype": "<f8", "shape": [-1]},
+        {"name": "a", "dtype": "<f8", "shape": "x"},
+        {"name": "a", "dtype": 7, "shape": [1]},
+        {"name": "a", "shape": [1]},
+        {"dtype": "<f8", "shape": [1]},
+        "a",
+    ],
+)
+def test_a_sealed_file_with_arrays_that_are_none_is_refused(tmp_path, array):
+    text = json.dumps({"kind": "label-forest", "arrays": [array]}).encode()
+    (tmp_path / "m").write_bytes(sealed(MAGIC + f"1\n{len(text)}\n".encode() + text + b"12345678"))
+    with pytest.raises(ModelFileError):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("kind", [None, ["label-forest"], {"a": 1}, 3])
+def test_a_model_whose_kind_is_no_name_is_refused(tmp_path, kind):
+    write_model(tmp_path / "m", {"kind": kind}, {})
+    with pytest.raises(ModelFileError):
+        load_model(tmp_path / "m")
+
+
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "m").write_text(json.dumps({"kind": "label-forest"}))
     with pytest.raises(ModelFileError, match="not a privet model"):

@@ -162,16 +162,13 @@ class CountForestClassifier(PrivateClassifier):
 
     def _learn(self, protected: Protected) -> CountForest:
         self._check_parameters(protected.schema)
-        labels_price, leaves_price = self._prices()
+        labels_price, leaves_price = prices(Budget(self.epsilon, self.delta))
         protected.reserve(self._plan(labels_price, leaves_price))
         by_label = protected.noisy_label_rows(**labels_price)
         trees = self._trees(protected, float(by_label.values.sum()), leaves_price)
         asked = protected.split(self._n_trees) if self.rows == "disjoint" else protected
         counts = asked.noisy_histogram(trees, **leaves_price)
-        prior = class_shares(
-            Totals(by_label.values.astype(np.float64), sqrt(_variance(by_label))),
-            max(float(by_label.values.sum()), 1.0),
-        )
+        prior = label_prior(by_label.values, noise_variance(by_label))
         learner = {
             "name": "count-forest",
             "trees": self._n_trees,
@@ -184,7 +181,7 @@ class CountForestClassifier(PrivateClassifier):
         released = CountForest(
             trees,
             counts.values,
-            _variance(counts),
+            noise_variance(counts),
             prior,
             self.voting,
             protected.schema,
@@ -210,12 +207,6 @@ class CountForestClassifier(PrivateClassifier):
         pure = "epsilon" in price
         noise = sqrt(2) * shared / price["epsilon"] if pure else sqrt(shared / (2 * price["rho"]))
         return int(np.clip(round(log2(max(n_rows / parts / noise, 1))) + 1, 3, DEEPEST))
-
-    def _prices(self) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
-        """What the two questions cost, as the wall takes it."""
-        budget = Budget(self.epsilon, self.delta)
-        name, whole = ("rho", budget.rho) if budget.delta else ("epsilon", budget.epsilon)
-        return {name: whole * LABEL_SHARE}, {name: whole * (1 - LABEL_SHARE)}
 
     def _plan(self, labels: Mapping[str, Fraction], leaves: Mapping[str, Fraction]) -> list[Charge]:
         n_trees = self._n_trees
@@ -247,12 +238,24 @@ class CountForestClassifier(PrivateClassifier):
             raise QuestionError("n_trees cannot change between batches.", "set it back, or fit anew.")
 
 
+def prices(budget: Budget) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+    """What rows by label and rows by leaf cost of a budget, as the wall takes it."""
+    name, whole = ("rho", budget.rho) if budget.delta else ("epsilon", budget.epsilon)
+    return {name: whole * LABEL_SHARE}, {name: whole * (1 - LABEL_SHARE)}
+
+
+def label_prior(noisy_rows: np.ndarray, variance: float) -> np.ndarray:
+    """Shares of the labels from noisy rows by label."""
+    totals = Totals(noisy_rows.astype(np.float64), sqrt(variance))
+    return class_shares(totals, max(float(noisy_rows.sum()), 1.0))
+
+
 def added(earlier: CountForest, later: CountForest) -> CountForest:
     """Two releases of one structure, as one: counts add up, and so does their noise."""
     rows = [max(float(model.counts.sum()), 1.0) for model in (earlier, later)]
     prior = rows[0] * earlier.prior + rows[1] * later.prior
     batches = [*earlier.card.batches, *later.card.batches]
-    epsilon, delta = (_exposure(batches, name) for name in ("epsilon", "delta"))
+    epsilon, delta = (exposure(batches, name) for name in ("epsilon", "delta"))
     card = replace(
         later.card,
         epsilon=epsilon,
@@ -274,7 +277,7 @@ def _cost(price: Mapping[str, Fraction]) -> Cost:
     return Cost.pure(price["epsilon"]) if "epsilon" in price else Cost.zcdp(price["rho"])
 
 
-def _exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:
+def exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:
     """What the most exposed person has cost: undeclared batches add up, declared ones are disjoint."""
     everyone, declared = Fraction(0), {"": Fraction(0)}
     for batch in batches:
@@ -292,7 +295,7 @@ def _history(batch: str | None, card: PrivacyCard) -> dict[str, Any]:
     return {"batch": batch, "epsilon": card.epsilon, "delta": card.delta, "receipt": card.receipt}
 
 
-def _variance(counts: NoisyCounts) -> float:
+def noise_variance(counts: NoisyCounts) -> float:
     """Variance of the noise of one count."""
     if counts.law == "gaussian":
         return float(counts.parameter)

@@ -56,9 +56,12 @@ class CountForest:
 
     def shares(self, source: Any) -> np.ndarray:
         """Weight of each label for each row, ``(rows, labels)``."""
+        return label_shares(self.votes(source), self.trees.n_trees, self.prior, self.voting)
+
+    def votes(self, source: Any) -> np.ndarray:
+        """Sum of what the leaves of each row say, ``(rows, labels)``."""
         codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        votes = vote(self.trees, codes.features, self.values)
-        return label_shares(votes, self.trees.n_trees, self.prior, self.voting)
+        return vote(self.trees, codes.features, self.values)
 
     def with_voting(self, voting: str) -> CountForest:
         """The same release, read another way."""

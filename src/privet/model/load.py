@@ -17,11 +17,12 @@ KINDS = {model.kind: model for model in (LabelForest, CountForest, AdditiveModel
 def load_model(path: str | Path) -> Model:
     """Read a model from its file."""
     header, arrays = read_model(path)
-    if header["kind"] not in KINDS:
-        raise ModelFileError(f"{str(path)!r} holds a {header['kind']!r}.", "update privet.")
+    kind = header.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ModelFileError(f"{str(path)!r} holds a {kind!r}.", "give a model, or update privet.")
     try:
-        model: Model = KINDS[header["kind"]].from_file(header, arrays)
-    except (PrivetError, KeyError, TypeError, ValueError) as error:
+        model: Model = KINDS[kind].from_file(header, arrays)
+    except (PrivetError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"{str(path)!r} does not hold a sound model ({error}).", "fetch it again."
         ) from None
