@@ -16,8 +16,9 @@ from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
+from privet.model.rules import Rules, counted_rules
 from privet.model.voting import VOTINGS, label_shares, leaf_values
-from privet.schema import Schema
+from privet.schema import Scalar, Schema
 from privet.structure import CompleteTrees
 
 
@@ -67,6 +68,34 @@ class CountForest:
         """The same release, read another way."""
         return replace(self, voting=voting)
 
+    def rules(
+        self,
+        top: int | None = None,
+        *,
+        label: Scalar | None = None,
+        min_support: float = 0,
+        sort: str = "strength",
+        inner: bool = False,
+    ) -> Rules:
+        """Rules of the leaves, strongest first; of every node with ``inner``.
+
+        The counts of an inner node are sums over its leaves, and so is their noise. See `Rules.select`
+        for the other parameters.
+        """
+        counts, variance = node_counts(self.counts, self.variance)
+        first = 1 if inner else self.trees.n_leaves
+        n_nodes = counts.shape[1] - first
+        found = counted_rules(
+            self.trees,
+            self.schema,
+            np.repeat(np.arange(self.trees.n_trees), n_nodes),
+            np.tile(np.arange(first, counts.shape[1]), self.trees.n_trees),
+            counts[:, first:].reshape(-1, counts.shape[2]),
+            np.tile(variance[first:], self.trees.n_trees),
+            self.prior,
+        )
+        return found.select(top, label=label, min_support=min_support, sort=sort)
+
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
         told = describe_trees(self.trees, self.schema)
@@ -102,3 +131,18 @@ class CountForest:
             schema,
             PrivacyCard(**header["card"]),
         )
+
+
+def node_counts(counts: np.ndarray, variance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of every node, ``(trees, nodes, labels)``, and the variance of their noise, ``(nodes,)``.
+
+    Nodes are numbered as in complete trees: 1 is the root, the leaves come last, 0 is not used.
+    """
+    levels = [counts]
+    while levels[0].shape[1] > 1:
+        levels.insert(0, levels[0][:, 0::2] + levels[0][:, 1::2])
+    unused = np.zeros_like(levels[0])
+    leaves_below = np.concatenate(
+        [[0], *(np.full(level.shape[1], counts.shape[1] // level.shape[1]) for level in levels)]
+    )
+    return np.concatenate([unused, *levels], axis=1), variance * leaves_below

@@ -14,7 +14,8 @@ from privet.errors import QuestionError
 from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
-from privet.schema import Schema
+from privet.model.rules import Rules
+from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
 from privet.structure import CompleteTrees, Views
 
@@ -43,6 +44,19 @@ class LabelForest:
         codes = encode(open_table(source, self.schema), self.schema, with_label=False)
         ballots = np.eye(len(self.schema.label.values), dtype=np.uint8)[self.labels]
         return vote(self.trees, codes.features, ballots) / self.trees.n_trees
+
+    def rules(self, top: int | None = None, *, label: Scalar | None = None) -> Rules:
+        """Rules of the leaves, in the order of the trees: labels alone, since nothing else was released."""
+        n_trees, n_leaves = self.labels.shape
+        found = Rules(
+            self.trees,
+            self.schema,
+            np.repeat(np.arange(n_trees), n_leaves),
+            np.tile(np.arange(n_leaves, 2 * n_leaves), n_trees),
+            self.labels.ravel(),
+            {},
+        )
+        return found.select(top, label=label)
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
