@@ -12,6 +12,7 @@ import pytest
 
 import privet
 from privet import BoostingClassifier, Budget, Categorical, Continuous, Label, Ledger, Schema, protect
+from privet.kernels.predict import probabilities
 from privet.learners.boosting_bins import (
     Totals,
     class_shares,
@@ -22,7 +23,6 @@ from privet.learners.boosting_bins import (
 from privet.learners.boosting_plan import Purse, first_share, make_plan
 from privet.learners.boosting_shapes import unlinked
 from privet.learners.boosting_trees import level_energy
-from privet.model.additive import probabilities
 from privet.privacy import StudyBits
 
 MIXED = [

@@ -22,7 +22,8 @@ from privet import (
     protect,
 )
 from privet.errors import BudgetExceeded, QuestionError, SchemaError
-from privet.model.voting import VOTINGS, label_shares, leaf_values, path_posterior
+from privet.kernels.predict import vote_shares
+from privet.model.voting import VOTINGS, leaf_values, path_posterior
 from privet.privacy import wall
 
 SCHEMA = Schema(
@@ -109,7 +110,7 @@ def test_negative_counts_are_kept_in_sums_and_cut_elsewhere():
         [[0.9, 0.1], [0.5, 0.5]],
     ]
     assert leaf_values(counts, 1.0, prior, "majority")[:, 0].tolist() == [[0, 1], [1, 0]]
-    assert label_shares(np.array([[-2.0, 4.0], [-1.0, -1.0]]), 2, prior, "sum").tolist() == [
+    assert vote_shares(np.array([[-2.0, 4.0], [-1.0, -1.0]]), 2).tolist() == [
         [0, 1],
         [0.5, 0.5],
     ]

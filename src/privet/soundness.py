@@ -16,8 +16,10 @@ from privet.structure import (
     Additive,
     Bins,
     CompleteTrees,
+    LeafVotes,
     LevelTrees,
     MultiwayTrees,
+    Predictor,
     Structure,
     Views,
 )
@@ -77,6 +79,24 @@ def check_additive(additive: Additive, schema: Schema) -> None:
     _require(additive.leaves.shape[1] <= MAX_OBLIVIOUS_LEAVES, "leaves")
     furthest = sum(additive.turns[where].max(axis=0).astype(int) for where in additive.bins.slices)
     _require(bool(np.all(furthest < additive.leaves.shape[1])), "turns")
+
+
+def check_predictor(predictor: Predictor, schema: Schema) -> None:
+    """Refuse what could send a row anywhere but to one leaf a tree, or is not arrays alone."""
+    # No subclass: it could bring code along.
+    _require(type(predictor) in (LeafVotes, Additive), "kind of predictor")
+    if isinstance(predictor, Additive):
+        check_additive(predictor, schema)
+        return
+    trees, values, n_labels = predictor.trees, predictor.values, len(schema.label.values)
+    _require(type(trees) in (CompleteTrees, MultiwayTrees), "kind of trees")
+    check_structure(trees, schema)
+    _require(isinstance(values, np.ndarray) and values.dtype.kind in "iuf", "type of values")
+    per_tree = (trees.n_trees,) if isinstance(trees, CompleteTrees) else ()
+    _require(values.shape == (*per_tree, trees.n_leaves, n_labels), "shape of values")
+    if predictor.prior is not None:
+        _types(predictor, prior=np.float64)
+        _require(predictor.prior.shape == (n_labels,), "prior")
 
 
 def _check_pointers(trees: MultiwayTrees, sizes: np.ndarray) -> None:

@@ -224,4 +224,26 @@ class Additive:
         return len(self.intercept)
 
 
+@dataclass(frozen=True)
+class LeafVotes:
+    """Trees, what their leaves say, and how that becomes shares of the labels.
+
+    Attributes
+    ----------
+    trees : CompleteTrees or MultiwayTrees
+    values : (trees, leaves, labels) of complete trees, (leaves, labels) of multi-way trees
+        What a row's leaves say is added up; shares are those of the sum, negative ones taken as zero.
+    prior : float64 (labels,), optional
+        Shares of the labels at large. Where they are given, the trees' mean is moved away from them, since
+        trees that agree with each other are too timid.
+    """
+
+    trees: CompleteTrees | MultiwayTrees
+    values: np.ndarray
+    prior: np.ndarray | None = None
+
+
 Structure = CompleteTrees | MultiwayTrees | LevelTrees
+
+Predictor = LeafVotes | Additive
+"""All that predictions are made of: arrays, no code."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from privet.data import encode, open_table
-from privet.kernels.score import score
+from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.schema import Schema
@@ -40,10 +40,15 @@ class AdditiveModel:
     card: PrivacyCard
     kind = "additive"
 
+    @property
+    def predictor(self) -> Additive:
+        """What predictions are made of."""
+        return self.additive
+
     def shares(self, source: Any) -> np.ndarray:
         """Probability of each label for each row, ``(rows, labels)``."""
         codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return probabilities(score(self.additive, codes.features), len(self.schema.label.values))
+        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
 
     def importances(self) -> dict[str, float]:
         """Mean absolute value of each feature's shape over the noisy rows, largest first."""
@@ -92,19 +97,3 @@ class AdditiveModel:
         check_additive(additive, schema)
         card = PrivacyCard(**header["card"])
         return cls(additive, arrays["bin_shares"], arrays["bands"], schema, card)
-
-
-def probabilities(scores: np.ndarray, n_labels: int) -> np.ndarray:
-    """Probabilities of the labels, ``(rows, labels)``.
-
-    One score belongs to the half-clipped logistic loss, at whose minimum the share s of the second
-    label and p = 1/(1 + e^−score) satisfy s = ½/(3/2 − p) from p = ½ on, and s = p/(p + ½) below.
-    """
-    if scores.shape[1] > 1:
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-    if n_labels == 1:
-        return np.ones(scores.shape)
-    p = 1 / (1 + np.exp(-np.clip(scores[:, 0], -500, 500)))
-    second = np.where(p >= 0.5, 0.5 / (1.5 - p), p / (p + 0.5))
-    return np.stack([1 - second, second], axis=1)

@@ -12,14 +12,15 @@ import numpy as np
 
 from privet.data import encode, open_table
 from privet.errors import QuestionError
+from privet.kernels.predict import row_shares
 from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
 from privet.model.rules import Rules, counted_rules
-from privet.model.voting import VOTINGS, label_shares, leaf_values
+from privet.model.voting import VOTINGS, leaf_values
 from privet.schema import Scalar, Schema
-from privet.structure import CompleteTrees
+from privet.structure import CompleteTrees, LeafVotes
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,15 @@ class CountForest:
         """What every leaf contributes to a vote."""
         return leaf_values(self.counts, self.variance, self.prior, self.voting)
 
+    @property
+    def predictor(self) -> LeafVotes:
+        """What predictions are made of."""
+        return LeafVotes(self.trees, self.values, self.prior if self.voting == "posterior" else None)
+
     def shares(self, source: Any) -> np.ndarray:
         """Weight of each label for each row, ``(rows, labels)``."""
-        return label_shares(self.votes(source), self.trees.n_trees, self.prior, self.voting)
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
+        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
 
     def votes(self, source: Any) -> np.ndarray:
         """Sum of what the leaves of each row say, ``(rows, labels)``."""

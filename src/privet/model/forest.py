@@ -11,13 +11,13 @@ import numpy as np
 
 from privet.data import encode, open_table
 from privet.errors import QuestionError
-from privet.kernels.vote import vote
+from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.rules import Rules
 from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
-from privet.structure import CompleteTrees, Views
+from privet.structure import CompleteTrees, LeafVotes, Views
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,15 @@ class LabelForest:
     card: PrivacyCard
     kind = "label-forest"
 
+    @property
+    def predictor(self) -> LeafVotes:
+        """What predictions are made of: one vote a tree."""
+        return LeafVotes(self.trees, np.eye(len(self.schema.label.values), dtype=np.uint8)[self.labels])
+
     def shares(self, source: Any) -> np.ndarray:
         """Share of the trees that vote for each label, ``(rows, labels)``."""
         codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        ballots = np.eye(len(self.schema.label.values), dtype=np.uint8)[self.labels]
-        return vote(self.trees, codes.features, ballots) / self.trees.n_trees
+        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
 
     def rules(self, top: int | None = None, *, label: Scalar | None = None) -> Rules:
         """Rules of the leaves, in the order of the trees: labels alone, since nothing else was released."""

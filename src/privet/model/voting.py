@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from privet.kernels.predict import normalised
+
 VOTINGS = ("sum", "majority", "threshold", "probabilistic", "posterior")
 
 SPREAD = 0.3
 """How far the label shares of a node are expected to lie from its parent's, as a standard deviation."""
-
-SHARPNESS = 2.5
-"""Trees agree with each other more than chance; their mean is too timid by about this factor in log-odds."""
-
-LEAST_SHARE = 1e-3
 
 
 def leaf_values(counts: np.ndarray, variance: float, prior: np.ndarray, voting: str) -> np.ndarray:
@@ -29,20 +26,10 @@ def leaf_values(counts: np.ndarray, variance: float, prior: np.ndarray, voting: 
         return counts.astype(np.float32)
     if voting == "posterior":
         return path_posterior(counts, variance, prior)
-    shares = _shares(np.maximum(counts, 0))
+    shares = normalised(np.maximum(counts, 0))
     if voting == "majority":
         return np.eye(counts.shape[-1], dtype=np.float32)[shares.argmax(axis=-1)]
     return shares
-
-
-def label_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray, voting: str) -> np.ndarray:
-    """Weights of the labels from the sum of what the trees say, ``(rows, labels)``."""
-    if voting == "posterior":
-        mean = np.maximum(votes / n_trees, LEAST_SHARE)
-        start = np.log(np.maximum(prior, LEAST_SHARE))
-        logs = start + SHARPNESS * (np.log(mean) - start)
-        return _shares(np.exp(logs - logs.max(axis=1, keepdims=True)))
-    return _shares(np.maximum(votes, 0))
 
 
 def path_posterior(counts: np.ndarray, variance: float, prior: np.ndarray) -> np.ndarray:
@@ -74,9 +61,4 @@ def _moved(shares: np.ndarray, counts: np.ndarray, noise: float) -> np.ndarray:
     residual = counts - shares * total
     uncertain = noise * ((1 - shares) ** 2 + (n_labels - 1) * shares**2) + rows * shares * (1 - shares)
     gain = rows * SPREAD**2 / (rows**2 * SPREAD**2 + uncertain + 1e-9)
-    return _shares(np.clip(shares + gain * residual, 1e-4, 1.0))
-
-
-def _shares(weights: np.ndarray) -> np.ndarray:
-    total = weights.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, weights / np.where(total > 0, total, 1), 1 / weights.shape[-1])
+    return normalised(np.clip(shares + gain * residual, 1e-4, 1.0))

@@ -1,0 +1,58 @@
+"""Shares of the labels for every row: the one way from codes to predictions, for models and for the wall.
+
+A row's shares follow from its own codes alone, whatever the other rows are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privet.kernels.score import score
+from privet.kernels.vote import vote
+from privet.structure import LeafVotes, Predictor
+
+SHARPNESS = 2.5
+"""Trees agree with each other more than chance; their mean is too timid by about this factor in log-odds."""
+
+LEAST_SHARE = 1e-3
+
+
+def row_shares(predictor: Predictor, codes: np.ndarray, n_labels: int) -> np.ndarray:
+    """Share of each label for each row, ``(rows, labels)``; ``codes`` is ``(features, rows)``."""
+    # A warning about a value that is not finite would tell of a row.
+    with np.errstate(all="ignore"):
+        if isinstance(predictor, LeafVotes):
+            votes = vote(predictor.trees, codes, predictor.values)
+            return vote_shares(votes, predictor.trees.n_trees, predictor.prior)
+        return probabilities(score(predictor, codes), n_labels)
+
+
+def vote_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray | None = None) -> np.ndarray:
+    """Shares of the labels from the sum of what the trees say, ``(rows, labels)``."""
+    if prior is None:
+        return normalised(np.maximum(votes, 0))
+    mean = np.maximum(votes / n_trees, LEAST_SHARE)
+    start = np.log(np.maximum(prior, LEAST_SHARE))
+    logs = start + SHARPNESS * (np.log(mean) - start)
+    return normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def probabilities(scores: np.ndarray, n_labels: int) -> np.ndarray:
+    """Probabilities of the labels from an additive model's scores, ``(rows, labels)``.
+
+    One score belongs to the half-clipped logistic loss, at whose minimum the share s of the second
+    label and p = 1/(1 + e^−score) satisfy s = ½/(3/2 − p) from p = ½ on, and s = p/(p + ½) below.
+    """
+    if scores.shape[1] > 1:
+        return normalised(np.exp(scores - scores.max(axis=1, keepdims=True)))
+    if n_labels == 1:
+        return np.ones(scores.shape)
+    p = 1 / (1 + np.exp(-np.clip(scores[:, 0], -500, 500)))
+    second = np.where(p >= 0.5, 0.5 / (1.5 - p), p / (p + 0.5))
+    return np.stack([1 - second, second], axis=1)
+
+
+def normalised(weights: np.ndarray) -> np.ndarray:
+    """Weights as shares of their sum over the last axis; equal shares where that is not positive."""
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, weights / np.where(total > 0, total, 1), 1 / weights.shape[-1])
