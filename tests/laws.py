@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 from scipy import stats
+
+from privet.audit.exact import exponential_weights
 
 FALSE_ALARM = 1e-6
 """How often a statistical test may reject a law that is true."""
@@ -17,71 +17,10 @@ FALSE_ALARM = 1e-6
 PRECISE = Context(prec=120)
 
 
-class Explorer:
-    """Runs a program once for every outcome of its random choices, and adds up its exact law."""
-
-    def __init__(self) -> None:
-        self._tape: list[int] = []
-        self._position = 0
-        self._widths: list[int] = []
-        self.weight = Fraction(1)
-
-    def choose(self, options: Sequence[tuple[object, Fraction]]) -> object:
-        """Return one of ``(value, probability)`` pairs; every one of them in some run."""
-        if self._position == len(self._tape):
-            self._tape.append(0)
-            self._widths.append(len(options))
-        value, probability = options[self._tape[self._position]]
-        self._position += 1
-        self.weight *= probability
-        return value
-
-    def law(self, run: Callable[[], Hashable]) -> dict[Hashable, Fraction]:
-        """Probability of every outcome of ``run``."""
-        law: dict[Hashable, Fraction] = defaultdict(Fraction)
-        while True:
-            self._position, self.weight = 0, Fraction(1)
-            outcome = run()
-            law[outcome] += self.weight
-            while self._tape and self._tape[-1] == self._widths[-1] - 1:
-                self._tape.pop()
-                self._widths.pop()
-            if not self._tape:
-                return dict(law)
-            self._tape[-1] += 1
-
-
-def permute_and_flip_law(scores: Sequence[int], odds: Fraction) -> list[Fraction]:
-    """Law of permute-and-flip when a gap of one is accepted with probability ``odds``."""
-    accept = [odds ** (max(scores) - score) for score in scores]
-    everyone = range(len(scores))
-    law = [Fraction(0)] * len(scores)
-    for size in range(1, len(scores) + 1):
-        for heads in combinations(everyone, size):
-            probability = Fraction(1)
-            for i in everyone:
-                probability *= accept[i] if i in heads else 1 - accept[i]
-            for i in heads:
-                law[i] += probability / size
-    return law
-
-
 def exponential_law(scores: Sequence[int], odds: Fraction) -> list[Fraction]:
     """Law of the exponential mechanism when a gap of one has odds ``odds``."""
-    weights = [odds ** (max(scores) - score) for score in scores]
+    weights = exponential_weights(scores, odds)
     return [weight / sum(weights) for weight in weights]
-
-
-def largest_ratio(a: dict[Hashable, Fraction], b: dict[Hashable, Fraction]) -> Fraction:
-    """Largest ratio of the probabilities of one outcome, either way round."""
-    outcomes = {key for law in (a, b) for key, probability in law.items() if probability}
-    return max(max(a[key] / b[key], b[key] / a[key]) for key in outcomes)
-
-
-def neighbours(rows: Sequence[Hashable], universe: Iterable[Hashable]) -> list[tuple[Hashable, ...]]:
-    """All tables with one row more or one row fewer."""
-    fewer = [tuple(rows[:i]) + tuple(rows[i + 1 :]) for i in range(len(rows))]
-    return fewer + [(*rows, row) for row in universe]
 
 
 def exp_minus(x: Fraction) -> Decimal:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laws import PRECISE, gaussian_probabilities, largest_ratio
+from laws import PRECISE, gaussian_probabilities
+from privet.audit.exact import largest_ratio
 from privet.errors import QuestionError
 from privet.privacy import Budget, Cost, in_parallel, in_sequence
 from privet.privacy.budget import exact, rho_at_order, rho_of

@@ -8,14 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from laws import (
-    Explorer,
-    exponential_law,
-    follows,
-    gaussian_probabilities,
-    largest_ratio,
-    permute_and_flip_law,
-)
+from laws import exponential_law, follows, gaussian_probabilities
+from privet.audit.exact import Explorer, largest_ratio, permute_and_flip_law
 from privet.privacy import mechanisms
 from privet.privacy.bits import SecureBits, StudyBits
 

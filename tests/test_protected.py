@@ -13,15 +13,9 @@ import pandas as pd
 import pytest
 
 import twins
-from laws import (
-    Explorer,
-    follows,
-    laplace_probability,
-    largest_ratio,
-    neighbours,
-    permute_and_flip_law,
-)
+from laws import follows, laplace_probability
 from privet import Budget, Categorical, Label, Ledger, Schema, protect
+from privet.audit.exact import Explorer, largest_ratio, neighbours, permute_and_flip_law
 from privet.data import Codes
 from privet.engines import Batch, MemoryEngine
 from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError

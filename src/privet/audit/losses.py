@@ -1,0 +1,82 @@
+"""How far an answer can tell two tables apart: from their exact answers and the law of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from privet.audit.exact import compare, exponential_weights, permute_and_flip_law
+from privet.audit.exponentials import exponential
+from privet.privacy import Cost, in_sequence
+from privet.privacy.budget import NOTHING
+
+FEW_COLUMNS = 6
+"""Candidates of a selection whose law is written out; beyond them the theorem's bound is taken."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a mechanism was given, and what it gave."""
+
+    mechanism: str
+    parameter: Any
+    exact: Any
+    outcome: Any
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What two tables' answers tell them apart by: an upper bound, and what some outcome attains."""
+
+    bound: Cost
+    attained: float
+
+
+def loss_of(a: Answer, b: Answer) -> Loss:
+    """Loss of one answer, from its two exact answers and the law of its noise."""
+    if a.mechanism == "sparse":
+        cells = a.exact.keys() | b.exact.keys()
+        return _pure(sum(abs(a.exact.get(i, 0) - b.exact.get(i, 0)) for i in cells) / a.parameter[0])
+    moved = a.exact.astype(object) - b.exact.astype(object)
+    if a.mechanism == "laplace":
+        return _pure(Fraction(int(np.abs(moved).sum())) / a.parameter)
+    if a.mechanism == "gaussian":
+        rho = Fraction(int((moved**2).sum())) / (2 * a.parameter)
+        return Loss(Cost(None, rho) if rho else NOTHING, float(rho))
+    changed = np.flatnonzero(moved.any(axis=1)).tolist()
+    losses = [_selection_loss(a.mechanism, a.parameter, *_scores(a, b, row)) for row in changed]
+    return Loss(in_sequence(loss.bound for loss in losses), sum(loss.attained for loss in losses))
+
+
+def _pure(epsilon: Fraction) -> Loss:
+    return Loss(Cost(Fraction(epsilon), Fraction(epsilon) ** 2 / 2), float(epsilon))
+
+
+def _scores(a: Answer, b: Answer, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Gaps to the best are all that matters: fewer pairs to look up."""
+    return tuple((a.exact[row] - a.exact[row].max()).tolist()), tuple(
+        (b.exact[row] - b.exact[row].max()).tolist()
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _selection_loss(mechanism: str, rate: Fraction, a: tuple[int, ...], b: tuple[int, ...]) -> Loss:
+    """Least whole multiple of the rate that no outcome's log ratio exceeds, and the largest log ratio."""
+    moves = [y - x for x, y in zip(a, b, strict=True)]
+    multiple, attained = max(moves) - min(moves), 0.0
+    if len(a) <= FEW_COLUMNS:
+        law = permute_and_flip_law if mechanism == "permute-and-flip" else exponential_weights
+        laws: dict[int, Any] = {
+            i: dict(enumerate(law(scores, exponential(rate)))) for i, scores in enumerate((a, b))
+        }
+        multiple = 0
+        while not (worst := compare(laws, [(0, 1)], multiple * rate)).keeps:
+            multiple += 1
+        attained = worst.loss
+    epsilon = multiple * rate
+    bounded_range = mechanism == "exponential"
+    return Loss(Cost(epsilon, epsilon**2 / (8 if bounded_range else 2)), attained)

@@ -1,0 +1,74 @@
+"""What an audit says of a promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+HOLDS = "holds exactly"
+NOT_REFUTED = "not refuted"
+BROKEN = "broken"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One finding about one promise.
+
+    Attributes
+    ----------
+    defendant : str
+    method : str
+        How it was looked at: exact, transcripts, statistical, one run, accounting.
+    outcome : str
+        `HOLDS`, `NOT_REFUTED` or `BROKEN`.
+    epsilon, delta : float
+        What was promised.
+    loss : float
+        Largest log ratio that was proved or, by sampling, the lower bound on ε; infinite where an
+        outcome is possible on one table and not on its neighbour.
+    looked_at : str
+        How much was looked at.
+    confidence : float, optional
+        Of a statistical finding.
+    witness : dict
+        The pair of tables, the outcome, and what else anyone needs to see it again.
+    seconds : float
+    """
+
+    defendant: str
+    method: str
+    outcome: str
+    epsilon: float
+    loss: float
+    looked_at: str
+    delta: float = 0.0
+    confidence: float | None = None
+    witness: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def broken(self) -> bool:
+        """Whether the promise does not hold."""
+        return self.outcome == BROKEN
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain data; an infinite loss is the text "infinite"."""
+        data = asdict(self)
+        return {**data, "loss": self.loss if math.isfinite(self.loss) else "infinite"}
+
+    @property
+    def text(self) -> str:
+        """The finding in a few words."""
+        if self.outcome == HOLDS:
+            return f"holds exactly, largest loss {number(self.loss)}"
+        if self.outcome == NOT_REFUTED:
+            bound = f"not refuted, lower bound {number(self.loss)}"
+            return bound + (f" at {self.confidence:.4g}" if self.confidence else "")
+        return f"BROKEN: loss {number(self.loss)}" + (f" at {self.confidence:.4g}" if self.confidence else "")
+
+
+def number(value: float) -> str:
+    """A loss in few digits."""
+    return "infinite" if math.isinf(value) else f"{value:.4g}"
