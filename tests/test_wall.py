@@ -24,6 +24,7 @@ MAY_DRAW = {
     "learners/boosting.py": "public structure",
     "learners/boosting_trees.py": "public structure",
     "learners/majority_forest.py": "public structure",
+    "learners/forest_plan.py": "public structure",
     "learners/count_forest.py": "public structure, and the draws of probabilistic voting",
     "cli/population.py": "invented people",
     "studies/fletcher_islam_2017.py": "public data",

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.data import schema_from_data
 from privet.errors import PrivacyLeakWarning, SchemaError
+from privet.learners.plan import FitPlan, public_rows
 from privet.model import PrivacyCard
 from privet.privacy import NEIGHBOURS, Account, Budget, Ledger, Protected, protect
 from privet.privacy.budget import exact
@@ -53,6 +54,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _learn(self, protected: Protected) -> Released:
         """Ask, learn, and return a model."""
+
+    @abstractmethod
+    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """What ``_learn`` would ask and build, by the functions that it plans with itself."""
+
+    def plan(self, schema: Schema, n_rows: float | None = None) -> FitPlan:
+        """What a fit would ask and build, from public quantities alone; nothing is charged.
+
+        Parameters
+        ----------
+        schema : Schema
+        n_rows : number, optional
+            Publicly known, or a guess; by default the schema's ``max_rows``.
+
+        Returns
+        -------
+        FitPlan
+        """
+        Budget(self.epsilon, self._delta)
+        return self._outline(schema, public_rows(schema, n_rows))
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows.

@@ -32,6 +32,7 @@ from privet.learners.boosting_plan import (
     first_share,
     make_plan,
 )
+from privet.learners.boosting_preview import preview
 from privet.learners.boosting_shapes import (
     InterceptFilter,
     ShapePrior,
@@ -42,9 +43,11 @@ from privet.learners.boosting_shapes import (
     started,
 )
 from privet.learners.boosting_trees import LeafSteps, draw_trees, extended, favoured, level_energy
+from privet.learners.plan import FitPlan
 from privet.model import AdditiveModel
 from privet.privacy import Account, Budget, Protected
 from privet.privacy.gradients import WIDEST_SD, gradient_clip
+from privet.schema import Schema
 from privet.structure import Additive
 
 
@@ -117,6 +120,12 @@ class BoostingClassifier(PrivateClassifier):
         self.account = account
         self.verbose = verbose
 
+    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        check_passes(self.passes)
+        budget = Budget(self.epsilon, self.delta)
+        check_noise(Purse.of(budget), len(schema.features))
+        return preview(budget, schema, n_rows, self.passes)
+
     def _learn(self, protected: Protected) -> AdditiveModel:
         check_passes(self.passes)
         purse = Purse.of(Budget(self.epsilon, self.delta))
@@ -129,6 +138,16 @@ def check_passes(passes: object) -> None:
     whole = isinstance(passes, int | np.integer) and not isinstance(passes, bool)
     if passes is not None and not (whole and passes >= 1):  # type: ignore[operator]
         raise QuestionError("passes must be a whole number of at least 1.", "leave it out to have it chosen.")
+
+
+def check_noise(purse: Purse, n_features: int) -> None:
+    """Refuse a budget whose noise cannot be drawn, before it is charged."""
+    widest = purse.sd(max(n_features, GAUSSIAN_TREES), Fraction(1), LEAST_LABEL_SHARE / 2)
+    if not purse.pure and widest > WIDEST_SD:
+        raise QuestionError(
+            "this budget asks for wider Gaussian noise than is offered.",
+            "raise epsilon, or set delta=0: with so little budget pure ε has less noise.",
+        )
 
 
 class Boosting:
@@ -145,7 +164,7 @@ class Boosting:
         """Ask everything and return the model."""
         schema = self.protected.schema
         first = first_share(self.purse, schema.max_rows)
-        self._check_noise()
+        check_noise(self.purse, len(schema.features))
         self.protected.reserve(first_charges(self.purse, first))
         totals = self._ask_labels(first)
         n_rows = self._n_rows(totals)
@@ -166,16 +185,6 @@ class Boosting:
         return AdditiveModel(
             additive, bin_shares, self._bands(plan, margins, start, shapes.scale), schema, card
         )
-
-    def _check_noise(self) -> None:
-        """Refuse a budget whose noise cannot be drawn, before it is charged."""
-        most_blocks = max(len(self.protected.schema.features), GAUSSIAN_TREES)
-        widest = self.purse.sd(most_blocks, Fraction(1), LEAST_LABEL_SHARE / 2)
-        if not self.purse.pure and widest > WIDEST_SD:
-            raise QuestionError(
-                "this budget asks for wider Gaussian noise than is offered.",
-                "raise epsilon, or set delta=0: with so little budget pure ε has less noise.",
-            )
 
     def _ask_labels(self, share: Fraction) -> Totals:
         noisy = self.protected.noisy_label_rows(**self.purse.price(share))

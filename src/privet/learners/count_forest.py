@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 from privet.errors import QuestionError, SchemaError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_bins import Totals, class_shares
+from privet.learners.forest_plan import forest_leaves, vote_bound
 from privet.learners.majority_forest import check_size, forest_depth
+from privet.learners.plan import FitPlan, PlannedQuestion
 from privet.learners.random_trees import random_complete_trees
 from privet.model import CountForest, PrivacyCard
 from privet.model.voting import VOTINGS
@@ -29,6 +31,7 @@ from privet.privacy import (
     leaf_rows,
     random_parts,
 )
+from privet.privacy.gradients import noise_sd
 from privet.schema import Schema
 from privet.structure import CompleteTrees
 
@@ -84,6 +87,9 @@ class CountForestClassifier(PrivateClassifier):
     label, and rows by leaf and label of all trees. Proof notes: *Discrete Laplace*, *Discrete
     Gaussian*, *Parallel composition*.
     """
+
+    _batch: str | None = None
+    _earlier: CountForest | None = None
 
     def __init__(
         self,
@@ -165,7 +171,7 @@ class CountForestClassifier(PrivateClassifier):
         labels_price, leaves_price = prices(Budget(self.epsilon, self.delta))
         protected.reserve(self._plan(labels_price, leaves_price))
         by_label = protected.noisy_label_rows(**labels_price)
-        trees = self._trees(protected, float(by_label.values.sum()), leaves_price)
+        trees = self._trees(protected.schema, float(by_label.values.sum()), leaves_price)
         asked = protected.split(self._n_trees) if self.rows == "disjoint" else protected
         counts = asked.noisy_histogram(trees, **leaves_price)
         prior = label_prior(by_label.values, noise_variance(by_label))
@@ -189,24 +195,61 @@ class CountForestClassifier(PrivateClassifier):
         )
         return released if self._earlier is None else added(self._earlier, released)
 
-    def _trees(self, protected: Protected, n_rows: float, price: Mapping[str, Fraction]) -> CompleteTrees:
+    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        self._check_parameters(schema)
+        charges = self._plan(*prices(Budget(self.epsilon, self.delta)))
+        shared, parts = self._shared
+        sds = [noise_sd(1, Fraction(1), charges[0].cost), noise_sd(shared, Fraction(1), charges[1].cost)]
+        depth = self._depth(schema, n_rows, sds[1])
+        within_node = self.structure != "bojarski"
+        pure = charges[1].cost.epsilon
+        return FitPlan(
+            "count-forest",
+            Budget(self.epsilon, self.delta),
+            n_rows,
+            [PlannedQuestion(charge, sd) for charge, sd in zip(charges, sds, strict=True)],
+            {
+                "passes over the rows": len(charges),
+                "trees": self._n_trees,
+                "depth": depth,
+                "leaves of each tree": 1 << depth,
+                "rows that a tree sees": n_rows / parts,
+                "noise of a leaf's count": sds[1],
+            },
+            forest_leaves(schema, depth, n_rows / parts, sqrt(2) * sds[1], self.random_state, within_node),
+            [
+                vote_bound(
+                    self.voting,
+                    len(schema.label.values),
+                    n_rows,
+                    depth,
+                    self._n_trees,
+                    None if pure is None or parts > 1 else float(pure),
+                )
+            ],
+        )
+
+    def _trees(self, schema: Schema, n_rows: float, price: Mapping[str, Fraction]) -> CompleteTrees:
         """The structure of the earlier batches, or a new one from public and noisy quantities."""
         if self._earlier is not None:
             return self._earlier.trees
-        depth = self._depth(protected, n_rows, price)
+        depth = self._depth(schema, n_rows, noise_sd(self._shared[0], Fraction(1), _cost(price)))
         random = check_random_state(self.random_state)
         within_node = self.structure != "bojarski"
-        return random_complete_trees(protected.schema, self._n_trees, depth, random, within_node)
+        return random_complete_trees(schema, self._n_trees, depth, random, within_node)
 
-    def _depth(self, protected: Protected, n_rows: float, price: Mapping[str, Fraction]) -> int:
+    def _depth(self, schema: Schema, n_rows: float, noise: float) -> int:
+        """Depth that a structure has, by a noisy or public number of rows and the noise of a leaf's count."""
         if self.max_depth is not None:
             return int(self.max_depth)
         if self.structure == "fletcher-islam":
-            return forest_depth(protected.schema, self._n_trees)
-        shared, parts = (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
-        pure = "epsilon" in price
-        noise = sqrt(2) * shared / price["epsilon"] if pure else sqrt(shared / (2 * price["rho"]))
-        return int(np.clip(round(log2(max(n_rows / parts / noise, 1))) + 1, 3, DEEPEST))
+            return forest_depth(schema, self._n_trees)
+        return int(np.clip(round(log2(max(n_rows / self._shared[1] / noise, 1))) + 1, 3, DEEPEST))
+
+    @property
+    def _shared(self) -> tuple[int, int]:
+        """How many trees a row is counted in, and into how many parts the rows are split."""
+        return (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
 
     def _plan(self, labels: Mapping[str, Fraction], leaves: Mapping[str, Fraction]) -> list[Charge]:
         n_trees = self._n_trees

@@ -9,9 +9,11 @@ from sklearn.utils import check_random_state
 
 from privet.errors import QuestionError
 from privet.learners.base import PrivateClassifier
+from privet.learners.forest_plan import forest_leaves, least_chosen
+from privet.learners.plan import FitPlan, PlannedQuestion
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest
-from privet.privacy import Account, Protected
+from privet.privacy import Account, Budget, Protected, label_charge
 from privet.schema import Continuous, Schema
 from privet.structure import MAX_DEPTH
 from privet.theory import fletcher_islam_depth
@@ -91,10 +93,31 @@ class MajorityForestClassifier(PrivateClassifier):
         self.account = account
         self.verbose = verbose
 
+    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        depth = self._depth(schema)
+        each = n_rows / self.n_trees
+        return FitPlan(
+            "majority-forest",
+            Budget(self.epsilon),
+            n_rows,
+            [PlannedQuestion(label_charge(self.n_trees, self.epsilon), None)],
+            {
+                "passes over the rows": 1,
+                "trees": self.n_trees,
+                "depth": depth,
+                "leaves of each tree": 1 << depth,
+                "rows that a tree sees": each,
+            },
+            forest_leaves(schema, depth, each, least_chosen(self.epsilon), self.random_state),
+        )
+
+    def _depth(self, schema: Schema) -> int:
+        check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
+        return forest_depth(schema, self.n_trees) if self.max_depth is None else int(self.max_depth)
+
     def _learn(self, protected: Protected) -> LabelForest:
         schema = protected.schema
-        check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
-        depth = forest_depth(schema, self.n_trees) if self.max_depth is None else int(self.max_depth)
+        depth = self._depth(schema)
         random = check_random_state(self.random_state)
         trees = random_complete_trees(schema, self.n_trees, depth, random)
         labels = protected.split(self.n_trees).choose_label(trees, epsilon=self.epsilon)

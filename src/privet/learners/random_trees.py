@@ -41,6 +41,28 @@ def random_complete_trees(
     return CompleteTrees(Views.of(len(schema.features), tables), view, threshold, depth)
 
 
+def leaf_volumes(trees: CompleteTrees, schema: Schema) -> np.ndarray:
+    """Share of the public ranges that every leaf covers, ``(trees, leaves)``.
+
+    For trees of `random_complete_trees`, which look at a feature under one view each.
+    """
+    shape = (trees.n_trees, 1, len(schema.features))
+    low = np.zeros(shape, np.float32)
+    high = np.broadcast_to(np.array([_size(f) for f in schema.features], np.float32), shape)
+    volume = np.ones(shape[:2])
+    for level in range(trees.depth):
+        nodes = slice(1 << level, 2 << level)
+        feature = trees.views.source[trees.view[:, nodes]][..., None].astype(np.int64)
+        first, last = (np.take_along_axis(ends, feature, 2) for ends in (low, high))
+        cut = np.clip(trees.threshold[:, nodes, None], first, last)
+        left = ((cut - first) / np.maximum(last - first, 1))[..., 0]
+        volume = np.stack([volume * left, volume * (1 - left)], axis=2).reshape(trees.n_trees, -1)
+        low, high = np.repeat(low, 2, axis=1), np.repeat(high, 2, axis=1)
+        np.put_along_axis(high[:, 0::2], feature, cut, 2)
+        np.put_along_axis(low[:, 1::2], feature, cut, 2)
+    return volume
+
+
 def _size(feature: Feature) -> int:
     """Codes of a feature between which a threshold can lie."""
     if isinstance(feature, Categorical):

@@ -8,7 +8,7 @@ from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
 from privet.privacy.gradients import LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
-from privet.privacy.tree_questions import NoisyCells, Parts, leaf_rows, random_parts
+from privet.privacy.tree_questions import NoisyCells, Parts, label_charge, leaf_rows, random_parts
 from privet.privacy.wall import NoisyCounts
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "StudyBits",
     "in_parallel",
     "in_sequence",
+    "label_charge",
     "leaf_rows",
     "protect",
     "random_parts",

@@ -42,6 +42,11 @@ def random_parts(n: int) -> str:
     return f"parallel over {n} random parts"
 
 
+def label_charge(n: int, epsilon: Number) -> Charge:
+    """What choosing the labels of n trees' leaves costs, each tree on its own part of the rows."""
+    return Charge(f"most frequent label of every leaf of {n} trees", cost_of(epsilon, None), random_parts(n))
+
+
 class TreeQuestions(Wall):
     """What can be asked of trees of every shape."""
 
@@ -154,7 +159,7 @@ class Parts:
         *Permute-and-flip*.
         """
         self._check(structure)
-        charge = self.charge(structure, epsilon)
+        charge = label_charge(self._n, epsilon)
         exact_counts = self._protected._ask(charge, self._counter(structure))
         return self._protected._choose(exact_counts, pure(charge.cost))
 
@@ -187,8 +192,3 @@ class Parts:
         charge = Charge(leaf_rows(self._n), cost_of(epsilon, rho), random_parts(self._n))
         exact_counts = self._protected._ask(charge, self._counter(structure))
         return self._protected._with_noise(exact_counts, 1, charge.cost)
-
-    def charge(self, structure: CompleteTrees, epsilon: Number) -> Charge:
-        """What `choose_label` will cost."""
-        question = f"most frequent label of every leaf of {structure.n_trees} trees"
-        return Charge(question, cost_of(epsilon, None), random_parts(self._n))

@@ -1,0 +1,161 @@
+"""A plan tells what a fit then does: the same questions, costs, noise and sizes, from public quantities."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privet import (
+    BoostingClassifier,
+    Budget,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    Ledger,
+    MajorityForestClassifier,
+    Schema,
+    protect,
+)
+from privet.errors import QuestionError
+from privet.learners.boosting_preview import _part_quantiles
+from privet.learners.forest_plan import vote_bound
+from privet.learners.plan import QUANTILES, Leaves
+from privet.learners.random_trees import leaf_volumes, random_complete_trees
+from privet.privacy import in_sequence
+from privet.theory import private_vote_bound
+
+FEATURES = [
+    Continuous("age", 0, 99, integer=True),
+    Continuous("dose", 0.0, 1.0, missing=False),
+    Categorical("ward", ["a", "b", "c"], missing=False),
+]
+SCHEMA = Schema(FEATURES, Label("outcome", ["bad", "good"]))
+SEVERAL = Schema(FEATURES, Label("outcome", ["bad", "fair", "good"]), max_rows=30_000)
+
+LEARNERS = [
+    BoostingClassifier(8.0),
+    BoostingClassifier(8.0, 1e-6),
+    BoostingClassifier(8.0, 1e-6, passes=2),
+    CountForestClassifier(8.0),
+    CountForestClassifier(8.0, 1e-6, rows="disjoint"),
+    CountForestClassifier(8.0, structure="fletcher-islam", voting="majority"),
+    CountForestClassifier(8.0, structure="bojarski", max_depth=4, n_trees=7),
+    MajorityForestClassifier(8.0),
+]
+
+
+def patients(n, schema):
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, 100, n), rng.random(n), rng.choice(["a", "b", "c"], n)]
+    labels = np.array(schema.label.values)[
+        (columns[0] // 10 + rng.integers(0, 3, n)) % len(schema.label.values)
+    ]
+    return np.column_stack([column.astype(object) for column in columns]), labels
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, SEVERAL], ids=["two labels", "three labels"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_a_fit_asks_what_its_plan_says(learner, schema):
+    """With ε = 8 the noisy number of rows is nearly exact, and no change of plan lies near."""
+    n_rows = 20_000
+    X, y = patients(n_rows, schema)
+    account = Ledger().create("patients", Budget(8, 1e-6))
+    protected = protect(X, schema, account, y)
+    learner.fit(protected)
+    plan = learner.plan(schema, n_rows)
+    assert [q.charge for q in plan.questions] == list(protected.asked)
+    card = learner.privacy_card_.learner
+    assert card["name"] == plan.learner
+    assert card["trees"] == plan.facts["trees"] and card["depth"] == plan.facts["depth"]
+    spent = in_sequence(q.charge.cost for q in plan.questions)
+    assert spent.rho == plan.budget.rho if plan.budget.delta else spent.epsilon == plan.budget.epsilon
+    assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("rows", ["all", "disjoint"])
+def test_the_planned_noise_of_a_count_is_the_model_s(delta, rows):
+    forest = CountForestClassifier(0.5, delta, rows=rows, schema=SCHEMA).fit(*patients(2000, SCHEMA))
+    planned = forest.plan(SCHEMA, 2000).questions[-1].noise_sd
+    assert planned == pytest.approx(forest.model_.variance**0.5, rel=0.01)
+
+
+def test_a_plan_needs_a_public_number_of_rows_and_no_fit():
+    with pytest.raises(QuestionError, match="needs a number of rows"):
+        BoostingClassifier(1.0).plan(SCHEMA)
+    with pytest.raises(QuestionError, match="at least 1"):
+        BoostingClassifier(1.0).plan(SCHEMA, 0)
+    assert BoostingClassifier(1.0).plan(SEVERAL).n_rows == 30_000
+    assert BoostingClassifier(1.0).plan(SEVERAL, 10**6).n_rows == 30_000
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        CountForestClassifier(1.0, voting="loud"),
+        MajorityForestClassifier(1.0, n_trees=0),
+        BoostingClassifier(1.0, passes=0),
+        BoostingClassifier(1e-6, 1e-6),
+        BoostingClassifier(-1.0),
+    ],
+    ids=repr,
+)
+def test_what_a_fit_would_refuse_its_plan_refuses_too(learner):
+    with pytest.raises(QuestionError):
+        learner.plan(SCHEMA, 1000)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_a_plan_can_be_read_and_stored(learner):
+    plan = learner.plan(SCHEMA, 5000)
+    text = str(plan)
+    assert plan.learner in text and "5,000" in text and "of the budget" in text
+    stored = json.loads(json.dumps(plan.to_dict()))
+    assert len(stored["questions"]) == plan.facts["passes over the rows"]
+    total = sum(Fraction(q["rho"] if plan.budget.delta else q["epsilon"]) for q in stored["questions"])
+    assert total == (plan.budget.rho if plan.budget.delta else plan.budget.epsilon)
+
+
+@pytest.mark.parametrize("within_node", [True, False])
+def test_leaf_volumes_are_what_evenly_spread_rows_find(within_node):
+    from privet.kernels.route import route
+
+    random = np.random.RandomState(3)
+    trees = random_complete_trees(SCHEMA, 4, 5, random, within_node)
+    volumes = leaf_volumes(trees, SCHEMA)
+    assert volumes.sum(axis=1) == pytest.approx(np.ones(4), rel=1e-4)
+    sizes = [101, FEATURES[1].n_cells, 3]
+    codes = np.array([random.randint(0, size, 200_000) for size in sizes], np.uint16)
+    shares = np.array([np.bincount(leaf, minlength=32) for leaf in route(trees, codes)]) / 200_000
+    assert np.abs(shares - volumes).max() < 0.006
+
+
+def test_parts_of_several_cuts_have_the_law_of_their_product():
+    rng = np.random.default_rng(0)
+    products = rng.uniform(0.1, 0.9, (200_000, 5)).prod(axis=1)
+    inner = slice(5, 96)
+    drawn = np.quantile(products, QUANTILES)[inner]
+    assert _part_quantiles(5)[inner] == pytest.approx(drawn, rel=0.05)
+
+
+def test_the_share_of_thin_leaves():
+    leaves = Leaves.of(np.arange(1000.0), 250)
+    assert leaves.thin == pytest.approx(0.25, abs=0.01)
+    assert Leaves.of(np.arange(1000.0), 5000).thin == 1
+    assert Leaves.of(np.arange(1000.0) + 10, 5).thin == 0
+
+
+def test_the_bound_is_told_where_it_holds():
+    assert "none is known for posterior" in vote_bound("posterior", 2, 10**6, 3, 100, 1.0).says
+    assert "two labels" in vote_bound("majority", 3, 10**6, 3, 100, 1.0).says
+    assert "more trees" in vote_bound("majority", 2, 10**6, 3, 5, 1.0).says
+    thin = vote_bound("majority", 2, 10**5, 3, 1000, 1.0)
+    assert "below about" in thin.says and thin.value.vacuous
+    found = vote_bound("majority", 2, 10**9, 3, 1000, 1.0)
+    assert found.value.failure <= 0.05
+    assert found.value.error <= private_vote_bound("majority", 10**9, 3, 1000, 1.0, 0.1, 0.16, 100).error < 1
+    assert f"{found.value.error:.0%}" in found.says
