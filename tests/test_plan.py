@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from privet import (
     Schema,
     protect,
 )
+from privet.cli.main import main
 from privet.errors import QuestionError
 from privet.learners.boosting_preview import _part_quantiles
 from privet.learners.forest_plan import vote_bound
@@ -159,3 +161,32 @@ def test_the_bound_is_told_where_it_holds():
     assert found.value.failure <= 0.05
     assert found.value.error <= private_vote_bound("majority", 10**9, 3, 1000, 1.0, 0.1, 0.16, 100).error < 1
     assert f"{found.value.error:.0%}" in found.says
+
+
+@pytest.fixture
+def schema_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("schema.json")
+    return "schema.json"
+
+
+@pytest.mark.parametrize("learner", ["boosting", "count-forest", "majority-forest"])
+def test_the_command_shows_a_plan_and_draws_it(learner, schema_file, capsys):
+    call = ["plan", schema_file, "--rows", "20000", "--epsilon", "1", "--learner", learner]
+    assert main([*call, "--plot", "plan.png"]) == 0
+    shown = capsys.readouterr().out
+    assert "20,000 rows" in shown and "leaves too thin to speak" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert Path("plan.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*call, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["learner"] == learner and told["facts"]["rows"] == 20_000
+
+
+def test_the_command_refuses_what_cannot_be_planned(schema_file, capsys):
+    assert main(["plan", schema_file, "--epsilon", "1"]) == 2
+    assert "needs a number of rows" in capsys.readouterr().err
+    assert main(["plan", "nowhere.json", "--rows", "10", "--epsilon", "1"]) == 3
+    assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--plot", schema_file]) == 2
+    assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--plot", "a.docx"]) == 1
+    assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--trees", "5"]) == 2

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli import budget, demo, fit, model, schema
+from privet.cli import budget, demo, fit, model, plan, schema
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -58,6 +58,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(plan.plan)
 app.command()(fit.fit)
 app.command()(model.predict)
 app.command()(model.describe)

@@ -15,12 +15,13 @@ from rich.rule import Rule
 from privet.cli.arguments import Json, ledger_path
 from privet.cli.budget import account_table, history_table
 from privet.cli.output import show_json, table
-from privet.cli.picture import draw_accuracy, require_matplotlib
+from privet.cli.picture import draw_accuracy
 from privet.cli.population import SCHEMA, People, invent_people, write_people
 from privet.data import encode, open_table
 from privet.errors import BudgetExceeded
 from privet.learners import MajorityForestClassifier
 from privet.learners.base import Released
+from privet.pictures.style import require_matplotlib
 from privet.privacy import Account, Budget, Ledger, protect
 from privet.progress import progress_bar
 from privet.schema import Continuous, Feature

@@ -54,7 +54,7 @@ def fit(
     Everything that can be checked without reading rows is checked before anything is charged.
     """
     options = {"delta": delta, "n_trees": trees, "max_depth": depth, "random_state": seed}
-    estimator = _estimator(learner, epsilon, options)
+    estimator = make_estimator(learner, epsilon, options)
     require_table_file(data)
     require_new_file(out_file)
     contract = Schema.load(schema)
@@ -65,7 +65,8 @@ def fit(
     _report(estimator, account, out_file, as_json)
 
 
-def _estimator(learner: str, epsilon: float, options: Mapping[str, Any]) -> PrivateClassifier:
+def make_estimator(learner: str, epsilon: float, options: Mapping[str, Any]) -> PrivateClassifier:
+    """An estimator by name, with the options that were given; one that it does not have is refused."""
     if learner not in LEARNERS:
         raise QuestionError(f"there is no learner {learner!r}.", f"learners are {', '.join(LEARNERS)}.")
     Budget(epsilon, options["delta"] or 0)

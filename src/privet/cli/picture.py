@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.errors import PrivetError
-
-INK, SOFT, BLUE = "#1f2933", "#7b8794", "#1f6f8b"
-
-
-def require_matplotlib() -> None:
-    """Say how to install what pictures need, before any work is done."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise PrivetError("pictures need matplotlib.", "pip install 'privet[plot]'") from None
+from privet.pictures.style import BLUE, GRID, INK, SOFT
 
 
 def draw_accuracy(
@@ -56,7 +46,7 @@ def draw_accuracy(
     )
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)
-    axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     figure.savefig(path)
 

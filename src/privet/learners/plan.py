@@ -103,23 +103,22 @@ class FitPlan:
         ]
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values, in the order a reader wants them."""
+        """Names and values, in the order a reader wants them: the questions, then what follows."""
         asked = [
             (name, f"{_times(n)}{share:.1%} of the budget{_noise(sd)}")
             for name, n, share, sd in self.shares()
         ]
-        told = [(name, _text(value)) for name, value in self.all_facts().items()]
-        bounds = [(bound.name, bound.says) for bound in self.bounds]
-        return [("learner", self.learner), ("budget", str(self.budget)), *asked, *told, *bounds]
+        return [("learner", self.learner), ("budget", str(self.budget)), *asked, *self.told()]
 
-    def all_facts(self) -> dict[str, int | float | str]:
-        """Sizes, and what the leaves come to."""
+    def told(self) -> list[tuple[str, str]]:
+        """Sizes, what the leaves come to, and bounds, as text."""
         facts: dict[str, int | float | str] = {"rows": round(self.n_rows), **self.facts}
         if self.leaves is not None:
             facts["expected rows of the median leaf"] = float(self.leaves.rows[50])
             facts["rows that a leaf needs to speak"] = self.leaves.least
             facts["leaves too thin to speak"] = f"{self.leaves.thin:.0%}"
-        return facts
+        bounds = [(bound.name, bound.says) for bound in self.bounds]
+        return [(name, _text(value)) for name, value in facts.items()] + bounds
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows()) + 2

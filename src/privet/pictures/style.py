@@ -1,0 +1,71 @@
+"""One look for all pictures."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from privet.errors import PrivetError
+
+INK, SOFT, FAINT, GRID = "#1f2933", "#7b8794", "#cbd2d9", "#e4e7eb"
+BLUE, ORANGE = "#1f6f8b", "#c8553d"
+LABEL_COLOURS = (
+    "#1f6f8b", "#c8553d", "#6a994e", "#8e6c8a", "#d4a017",
+    "#3d5a80", "#b5838d", "#2a9d8f", "#7f5539", "#5e548e",
+)  # fmt: skip
+"""Colours of the labels, in their order; they repeat after ten."""
+
+
+def require_matplotlib() -> None:
+    """Say how to install what pictures need, before any work is done."""
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        raise PrivetError("pictures need matplotlib.", "pip install 'privet[plot]'") from None
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure, its size in inches."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=160, layout="constrained")
+
+
+def clean(axes: Any, title: str = "") -> None:
+    """Take away what says nothing: two spines, ticks, heavy grids."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=8, length=0)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    if title:
+        axes.set_title(title, loc="left", color=INK, weight="bold", fontsize=10)
+
+
+def label_colour(label: int, n_labels: int) -> str:
+    """Colour of a label; of two labels the second stands out."""
+    return LABEL_COLOURS[(1 - label if n_labels == 2 else label) % len(LABEL_COLOURS)]
+
+
+def save_picture(figure: Any, path: str | Path) -> None:
+    """Write a figure to a file whose name says the format."""
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "unknown format"
+        raise PrivetError(
+            f"cannot write {str(path)!r} ({reason}).", "name a .png, .svg or .pdf file."
+        ) from None
+
+
+def svg_of(figure: Any) -> str:
+    """A figure as an SVG element that can stand in a page, the same each time it is drawn."""
+    from matplotlib import rc_context
+
+    buffer = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "privet"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
