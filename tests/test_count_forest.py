@@ -73,7 +73,7 @@ def test_noise_is_what_the_model_says():
     forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=20, max_depth=9).fit(*patients(50))
     empty = forest.model_.counts[np.abs(forest.model_.counts) < 1e9]
     assert np.var(empty) == pytest.approx(forest.model_.variance, rel=0.05)
-    scale = 20 / (1 - 1 / 20)
+    scale = 20 / (1 - 1 / 20 - 1 / 4)
     assert forest.model_.variance == pytest.approx(2 * scale**2, rel=0.01)
     pure, gaussian = (
         CountForestClassifier(1.0, delta, schema=SCHEMA, n_trees=100, max_depth=5).fit(*patients(50))
@@ -145,7 +145,8 @@ def test_declared_batches_add_up_and_cost_in_parallel():
     forest.partial_fit(*patients(4000, 2), batch="autumn")
     assert account.spent().epsilon == 1
     assert (forest.model_.trees.threshold == first.trees.threshold).all()
-    assert forest.model_.variance == pytest.approx(2 * first.variance)
+    # The second batch has no structure to pay for.
+    assert forest.model_.variance == pytest.approx(first.variance * (1 + (0.7 / 0.95) ** 2), rel=0.01)
     assert forest.model_.counts.sum() / 10 == pytest.approx(8000, rel=0.3)
     card = forest.privacy_card_
     assert [b["batch"] for b in card.batches] == ["spring", "autumn"] and card.epsilon == "1"
@@ -174,6 +175,7 @@ def test_batches_sum_to_one_forest_up_to_the_noise_that_was_added(monkeypatch):
 
     monkeypatch.setattr(wall, "laplace_counts", laplace)
     (X, y), options = patients(3000), {"schema": SCHEMA, "n_trees": 5, "max_depth": 4, "random_state": 1}
+    options["structure"] = "fletcher-islam"
     parts = CountForestClassifier(1.0, **options)
     for i, batch in enumerate(("a", "b", "c")):
         parts.partial_fit(X[i::3], y[i::3], batch=batch)
@@ -250,6 +252,77 @@ def test_structures_draw_thresholds_from_where_they_say():
     wide = CountForestClassifier(schema=SCHEMA, structure="bojarski", max_depth=6, random_state=0).fit(X, y)
     narrow = CountForestClassifier(schema=SCHEMA, max_depth=6, random_state=0).fit(X, y)
     assert (wide.model_.trees.threshold[:, 32:] != narrow.model_.trees.threshold[:, 32:]).any()
+
+
+SKEWED = Schema(
+    [
+        Continuous("income", 0, 1e6),
+        Continuous("noise", 0, 1),
+        Categorical("town", [*"abcdefgh"], missing=False),
+    ],
+    Label("rich", [0, 1]),
+)
+
+
+def earners(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    towns = rng.integers(0, 8, n)
+    frame = pd.DataFrame(
+        {
+            "income": np.exp(rng.normal(9, 1, n)),
+            "noise": rng.random(n),
+            "town": np.array([*"abcdefgh"])[towns],
+        }
+    )
+    return frame, ((np.log(frame["income"]) - 9 + (towns % 2) - 0.5 + rng.normal(0, 0.3, n)) > 0).astype(int)
+
+
+def test_adaptive_splits_lie_where_rows_and_labels_change():
+    """Quantiles of a skewed feature, categories by their labels, and few splits on noise."""
+    forest = CountForestClassifier(2.0, schema=SKEWED, random_state=0).fit(*earners(20_000))
+    trees = forest.model_.trees
+    views, source = trees.views, trees.views.source[trees.view[:, 1:8]]
+    assert (source == 1).mean() < 0.25 < min((source == 0).mean(), (source == 2).mean())
+    cuts = [
+        np.searchsorted(views.table[views.start[v] :][: SKEWED.features[0].n_cells], t)
+        for v, t in zip(trees.view[:, 1], trees.threshold[:, 1], strict=True)
+        if views.source[v] == 0
+    ]
+    assert SKEWED.features[0].edge(int(np.median(cuts))) < 30_000
+    town = int(np.flatnonzero(views.source == 2)[0])
+    places = views.table[views.start[town] :][:8]
+    assert places[0::2].max() < places[1::2].min()
+
+
+def test_adaptive_beats_every_depth_of_uninformed_trees_on_skewed_rows():
+    X, y = earners(20_000, seed=1)
+    scores = {
+        depth: CountForestClassifier(0.5, schema=SKEWED, structure=structure, max_depth=depth, random_state=0)
+        .fit(*earners(20_000))
+        .score(X, y)
+        for structure, depth in [("adaptive", None), *(("fletcher-islam", d) for d in (4, 7, 10))]
+    }
+    assert scores[None] > max(scores[d] for d in (4, 7, 10)) + 0.02
+
+
+def test_later_batches_ask_nothing_of_the_structure():
+    forest = CountForestClassifier(1.0, schema=SKEWED, n_trees=5).partial_fit(*earners(500), batch="a")
+    asked = [q["question"] for q in forest.privacy_card_.questions]
+    assert asked == [
+        "rows by label",
+        "rows by bin and label of every feature",
+        "rows by leaf and label of 5 trees",
+    ]
+    forest.partial_fit(*earners(500), batch="b")
+    assert [q["question"] for q in forest.privacy_card_.questions] == [asked[0], asked[2]]
+
+
+def test_noise_that_cannot_be_drawn_is_refused_before_it_is_charged():
+    budget = Budget("1e-5", 1e-6)
+    account = Ledger().create("patients", budget)
+    with pytest.raises(QuestionError):
+        CountForestClassifier("1e-5", 1e-6, schema=SCHEMA, account=account).fit(*patients(100))
+    assert account.spent().rho == 0
 
 
 def test_probabilistic_predictions_are_drawn_by_weight():

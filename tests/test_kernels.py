@@ -130,6 +130,13 @@ def test_grown_trees_split_what_a_node_can_still_hold(within_node):
             ranges[2 * node], ranges[2 * node + 1] = (left, right) if within_node else (here, here)
 
 
+def test_features_are_drawn_by_weight_among_those_that_can_be_split():
+    rng = np.random.default_rng(10)
+    views, sizes = np.tile([0, 1, 2], (8000, 1)), np.array([9, 9, 1])
+    view, _ = grow_complete(views, sizes, 1, True, rng.random((2, 8000, 2)), np.array([3.0, 1.0, 50.0]))
+    assert abs((view[:, 1] == 0).mean() - 0.75) < 0.03 and (view[:, 1] < 2).all()
+
+
 def test_a_node_that_nothing_can_split_passes_all_rows_on():
     _, threshold = grow_complete(np.zeros((1, 1), int), np.array([2]), 3, True, np.zeros((2, 1, 8)))
     assert threshold[0, 1] == 1

@@ -7,7 +7,12 @@ import numpy as np
 
 
 def grow_complete(
-    views: np.ndarray, sizes: np.ndarray, depth: int, within_node: bool, numbers: np.ndarray
+    views: np.ndarray,
+    sizes: np.ndarray,
+    depth: int,
+    within_node: bool,
+    numbers: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Views and thresholds of random complete trees.
 
@@ -23,6 +28,9 @@ def grow_complete(
         only one code left there; otherwise from the whole range.
     numbers : float (2, trees, 2**depth)
         Uniform in [0, 1): they choose feature and threshold.
+    weights : float (features,), optional
+        Positive: how likely a feature is chosen, against those that can still be split; by default all
+        are alike.
 
     Returns
     -------
@@ -30,12 +38,13 @@ def grow_complete(
     """
     shape = (len(views), 1 << depth)
     view, threshold = np.zeros(shape, np.uint16), np.zeros(shape, np.uint16)
-    _grow(views.astype(np.int64), sizes.astype(np.int64), within_node, numbers, view, threshold)
+    weights = np.ones(len(sizes)) if weights is None else weights
+    _grow(views.astype(np.int64), sizes.astype(np.int64), weights, within_node, numbers, view, threshold)
     return view, threshold
 
 
 @numba.njit(parallel=True, cache=True)
-def _grow(views, sizes, within_node, numbers, view, threshold):  # type: ignore[no-untyped-def]
+def _grow(views, sizes, weights, within_node, numbers, view, threshold):  # type: ignore[no-untyped-def]
     n_trees, n_nodes = view.shape
     width = len(sizes)
     for t in numba.prange(n_trees):
@@ -44,17 +53,17 @@ def _grow(views, sizes, within_node, numbers, view, threshold):  # type: ignore[
         for j in range(width):
             high[1, j] = sizes[j]
         for node in range(1, n_nodes):
-            usable = 0
+            usable = 0.0
             for j in range(width):
-                usable += high[node, j] - low[node, j] > 1
+                if high[node, j] - low[node, j] > 1:
+                    usable += weights[j]
             chosen, cut = -1, np.int64(0)
-            if usable:
-                skip = np.int64(numbers[0, t, node] * usable)
+            if usable > 0:
+                left = numbers[0, t, node] * usable
                 for j in range(width):
-                    if high[node, j] - low[node, j] > 1:
-                        if skip == 0:
-                            chosen = j
-                        skip -= 1
+                    if left >= 0 and high[node, j] - low[node, j] > 1:
+                        chosen = j
+                        left -= weights[j]
                 first = low[node, chosen] if within_node else 0
                 last = high[node, chosen] if within_node else sizes[chosen]
                 cut = first + 1 + np.int64(numbers[1, t, node] * (last - first - 1))

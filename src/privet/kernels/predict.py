@@ -11,7 +11,7 @@ from privet.kernels.score import score
 from privet.kernels.vote import vote
 from privet.structure import LeafVotes, Predictor
 
-SHARPNESS = 2.5
+SHARPNESS = 2.0
 """Trees agree with each other more than chance; their mean is too timid by about this factor in log-odds."""
 
 LEAST_SHARE = 1e-3

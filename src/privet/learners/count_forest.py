@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import exp, log2, sqrt
+from math import exp, sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -14,20 +14,23 @@ from sklearn.utils import check_random_state
 from privet.errors import QuestionError, SchemaError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_bins import Totals, class_shares
+from privet.learners.boosting_plan import Purse
+from privet.learners.count_structure import BIN_SHARE, LABEL_SHARE, ask_ground, speaking_depth
 from privet.learners.forest_plan import forest_leaves, vote_bound
 from privet.learners.majority_forest import check_size, forest_depth
 from privet.learners.plan import FitPlan, PlannedQuestion
-from privet.learners.random_trees import random_complete_trees
+from privet.learners.random_trees import grow, plain_ground
 from privet.model import CountForest, PrivacyCard
 from privet.model.voting import VOTINGS
 from privet.privacy import (
+    BIN_ROWS,
     LABEL_ROWS,
     Account,
     Budget,
     Charge,
-    Cost,
     NoisyCounts,
     Protected,
+    check_noise,
     leaf_rows,
     random_parts,
 )
@@ -37,10 +40,6 @@ from privet.structure import CompleteTrees
 
 STRUCTURES = ("adaptive", "fletcher-islam", "bojarski")
 ROWS = ("all", "disjoint")
-LABEL_SHARE = Fraction(1, 20)
-"""Part of the budget that asks how many rows have each label: the prior, and the size of the table."""
-
-DEEPEST = 13
 MANY_TREES = 60
 
 
@@ -59,9 +58,11 @@ class CountForestClassifier(PrivateClassifier):
     max_depth : int, optional
         Depth of every tree; by default what the structure says.
     structure : {"adaptive", "fletcher-islam", "bojarski"}
-        "adaptive" grows trees until the noisy number of rows no longer covers the noise of a leaf, and
-        leaves that cannot speak over their noise to their ancestors (with posterior voting);
-        "fletcher-islam" has the depth of their theorem 2; "bojarski" draws thresholds from a feature's
+        "adaptive" first asks for rows by bin and label of every feature, and draws thresholds at private
+        quantiles, features that matter more often, and cuts between categories of different labels;
+        trees are as deep as the rows of a leaf cover its noise, and leaves that cannot speak over it
+        leave that to their ancestors (with posterior voting). The others are drawn from the schema
+        alone: "fletcher-islam" has the depth of their theorem 2; "bojarski" draws thresholds from a feature's
         whole range and needs ``max_depth``.
     voting : {"posterior", "sum", "majority", "threshold", "probabilistic"}
         How leaves are combined: see `privet.model.voting.leaf_values`. "probabilistic" draws its
@@ -83,9 +84,9 @@ class CountForestClassifier(PrivateClassifier):
 
     Privacy
     -------
-    ε-DP, or (ε, δ)-DP by zCDP, under adding or removing one row. Two questions in sequence: rows by
-    label, and rows by leaf and label of all trees. Proof notes: *Discrete Laplace*, *Discrete
-    Gaussian*, *Parallel composition*.
+    ε-DP, or (ε, δ)-DP by zCDP, under adding or removing one row. Questions in sequence: rows by label,
+    rows by bin and label (an adaptive structure's first batch), and rows by leaf and label of all trees.
+    Proof notes: *Discrete Laplace*, *Discrete Gaussian*, *Sums of gradients*, *Parallel composition*.
     """
 
     _batch: str | None = None
@@ -168,13 +169,17 @@ class CountForestClassifier(PrivateClassifier):
 
     def _learn(self, protected: Protected) -> CountForest:
         self._check_parameters(protected.schema)
-        labels_price, leaves_price = prices(Budget(self.epsilon, self.delta))
-        protected.reserve(self._plan(labels_price, leaves_price))
-        by_label = protected.noisy_label_rows(**labels_price)
-        trees = self._trees(protected.schema, float(by_label.values.sum()), leaves_price)
+        purse = Purse.of(Budget(self.epsilon, self.delta))
+        plan = self._plan(protected.schema, purse)
+        for charge, sensitivity in plan:
+            check_noise(sensitivity, charge.cost)
+        protected.reserve([charge for charge, _ in plan])
+        by_label = protected.noisy_label_rows(**purse.price(LABEL_SHARE))
+        totals = Totals(by_label.values.astype(np.float64), sqrt(noise_variance(by_label)))
+        trees, totals = self._trees(protected, purse, totals)
         asked = protected.split(self._n_trees) if self.rows == "disjoint" else protected
-        counts = asked.noisy_histogram(trees, **leaves_price)
-        prior = label_prior(by_label.values, noise_variance(by_label))
+        counts = asked.noisy_histogram(trees, **purse.price(self._leaf_share))
+        prior = class_shares(totals, max(float(totals.rows.sum()), 1.0))
         learner = {
             "name": "count-forest",
             "trees": self._n_trees,
@@ -197,26 +202,26 @@ class CountForestClassifier(PrivateClassifier):
 
     def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
         self._check_parameters(schema)
-        charges = self._plan(*prices(Budget(self.epsilon, self.delta)))
-        shared, parts = self._shared
-        sds = [noise_sd(1, Fraction(1), charges[0].cost), noise_sd(shared, Fraction(1), charges[1].cost)]
-        depth = self._depth(schema, n_rows, sds[1])
+        budget, parts = Budget(self.epsilon, self.delta), self._shared[1]
+        plan = self._plan(schema, Purse.of(budget))
+        sds = [noise_sd(sensitivity, Fraction(1), charge.cost) for charge, sensitivity in plan]
+        depth = self._depth(schema, n_rows, sds[-1])
         within_node = self.structure != "bojarski"
-        pure = charges[1].cost.epsilon
+        pure = plan[-1][0].cost.epsilon
         return FitPlan(
             "count-forest",
-            Budget(self.epsilon, self.delta),
+            budget,
             n_rows,
-            [PlannedQuestion(charge, sd) for charge, sd in zip(charges, sds, strict=True)],
+            [PlannedQuestion(charge, sd) for (charge, _), sd in zip(plan, sds, strict=True)],
             {
-                "passes over the rows": len(charges),
+                "passes over the rows": len(plan),
                 "trees": self._n_trees,
                 "depth": depth,
                 "leaves of each tree": 1 << depth,
                 "rows that a tree sees": n_rows / parts,
-                "noise of a leaf's count": sds[1],
+                "noise of a leaf's count": sds[-1],
             },
-            forest_leaves(schema, depth, n_rows / parts, sqrt(2) * sds[1], self.random_state, within_node),
+            forest_leaves(schema, depth, n_rows / parts, sqrt(2) * sds[-1], self.random_state, within_node),
             [
                 vote_bound(
                     self.voting,
@@ -229,14 +234,41 @@ class CountForestClassifier(PrivateClassifier):
             ],
         )
 
-    def _trees(self, schema: Schema, n_rows: float, price: Mapping[str, Fraction]) -> CompleteTrees:
+    @property
+    def _asks_bins(self) -> bool:
+        """Whether splits are informed by rows by bin; the structure of later batches is given."""
+        return self.structure == "adaptive" and self._earlier is None
+
+    @property
+    def _leaf_share(self) -> Fraction:
+        return 1 - LABEL_SHARE - (BIN_SHARE if self._asks_bins else 0)
+
+    @property
+    def _shared(self) -> tuple[int, int]:
+        """How many trees a row is counted in, and into how many parts the rows are split."""
+        return (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
+
+    def _plan(self, schema: Schema, purse: Purse) -> list[tuple[Charge, int]]:
+        """Every question, and the sensitivity of its counts."""
+        composition = random_parts(self._n_trees) if self.rows == "disjoint" else "sequence"
+        labels = (Charge(LABEL_ROWS, purse.cost(LABEL_SHARE)), 1)
+        bins = (Charge(BIN_ROWS, purse.cost(BIN_SHARE)), len(schema.features))
+        cost = purse.cost(self._leaf_share)
+        leaves = (Charge(leaf_rows(self._n_trees), cost, composition), self._shared[0])
+        return [labels, bins, leaves] if self._asks_bins else [labels, leaves]
+
+    def _trees(self, protected: Protected, purse: Purse, totals: Totals) -> tuple[CompleteTrees, Totals]:
         """The structure of the earlier batches, or a new one from public and noisy quantities."""
         if self._earlier is not None:
-            return self._earlier.trees
-        depth = self._depth(schema, n_rows, noise_sd(self._shared[0], Fraction(1), _cost(price)))
+            return self._earlier.trees, totals
         random = check_random_state(self.random_state)
-        within_node = self.structure != "bojarski"
-        return random_complete_trees(schema, self._n_trees, depth, random, within_node)
+        if self._asks_bins:
+            ground, totals = ask_ground(protected, purse, totals, self._n_trees, random)
+        else:
+            ground = plain_ground(protected.schema, self._n_trees, random)
+        noise = purse.sd(self._shared[0], Fraction(1), self._leaf_share)
+        depth = self._depth(protected.schema, float(totals.rows.sum()), noise)
+        return grow(ground, depth, random, within_node=self.structure != "bojarski"), totals
 
     def _depth(self, schema: Schema, n_rows: float, noise: float) -> int:
         """Depth that a structure has, by a noisy or public number of rows and the noise of a leaf's count."""
@@ -244,20 +276,7 @@ class CountForestClassifier(PrivateClassifier):
             return int(self.max_depth)
         if self.structure == "fletcher-islam":
             return forest_depth(schema, self._n_trees)
-        return int(np.clip(round(log2(max(n_rows / self._shared[1] / noise, 1))) + 1, 3, DEEPEST))
-
-    @property
-    def _shared(self) -> tuple[int, int]:
-        """How many trees a row is counted in, and into how many parts the rows are split."""
-        return (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
-
-    def _plan(self, labels: Mapping[str, Fraction], leaves: Mapping[str, Fraction]) -> list[Charge]:
-        n_trees = self._n_trees
-        composition = random_parts(n_trees) if self.rows == "disjoint" else "sequence"
-        return [
-            Charge(LABEL_ROWS, _cost(labels)),
-            Charge(leaf_rows(n_trees), _cost(leaves), composition),
-        ]
+        return speaking_depth(n_rows / self._shared[1], noise)
 
     @property
     def _n_trees(self) -> int:
@@ -314,10 +333,6 @@ def added(earlier: CountForest, later: CountForest) -> CountForest:
         prior=prior / prior.sum(),
         card=card,
     )
-
-
-def _cost(price: Mapping[str, Fraction]) -> Cost:
-    return Cost.pure(price["epsilon"]) if "epsilon" in price else Cost.zcdp(price["rho"])
 
 
 def exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:

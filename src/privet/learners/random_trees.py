@@ -1,15 +1,101 @@
-"""Random structures: drawn from the schema and a public seed, never from rows."""
+"""Random structures: drawn from the schema, from noisy answers and a public seed, never from rows."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from privet.kernels.grow import grow_complete
+from privet.learners.boosting_bins import Margin, is_ordered
 from privet.schema import Categorical, Feature, Schema
-from privet.structure import CompleteTrees, Views
+from privet.structure import Bins, CompleteTrees, Views
 
 ORDERS = 16
 """Random orders of each feature's categories that the trees of a forest choose among."""
+
+FAVOUR = 0.5
+"""Power of a feature's energy by which it is favoured."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What random splits are drawn from.
+
+    Attributes
+    ----------
+    views : Views
+    choice : int64 (trees, features)
+        View under which a tree looks at a feature.
+    sizes : int64 (features,)
+        Codes of a feature between which a threshold can lie, under any of its views.
+    weights : float64 (features,)
+        How likely a feature is drawn.
+    """
+
+    views: Views
+    choice: np.ndarray
+    sizes: np.ndarray
+    weights: np.ndarray
+
+
+def plain_ground(schema: Schema, n_trees: int, random: np.random.RandomState) -> Ground:
+    """All features alike, thresholds anywhere in their ranges, categories in random orders.
+
+    A threshold parts the categories of an order into two random sets, so that trees stay binary however
+    many categories there are. A missing value is a category of its own where the schema says values may
+    be missing; an unknown one goes with some category.
+    """
+    tables: list[tuple[int, np.ndarray]] = []
+    choice = np.empty((n_trees, len(schema.features)), np.int64)
+    for j, feature in enumerate(schema.features):
+        choice[:, j] = j
+        if isinstance(feature, Categorical) and not feature.ordered:
+            orders = min(ORDERS, n_trees)
+            first = len(schema.features) + len(tables)
+            tables += [(j, _category_order(feature, random)) for _ in range(orders)]
+            choice[:, j] = first + random.randint(orders, size=n_trees)
+    sizes = np.array([_size(feature) for feature in schema.features])
+    return Ground(Views.of(len(schema.features), tables), choice, sizes, np.ones(len(sizes)))
+
+
+def informed_ground(
+    schema: Schema,
+    bins: Bins,
+    margins: Sequence[Margin],
+    shapes: Sequence[np.ndarray],
+    energy: np.ndarray,
+    n_trees: int,
+    random: np.random.RandomState,
+) -> Ground:
+    """What noisy counts by bin and label tell: quantiles, orders of categories, features that matter.
+
+    Thresholds lie between bins of about equal mass. Categories stand in the order of their shape,
+    for several labels seen from random directions. A feature is drawn by a power of its energy.
+    """
+    tables: list[tuple[int, np.ndarray]] = []
+    choice = np.empty((n_trees, len(margins)), np.int64)
+    for j, (feature, shape) in enumerate(zip(schema.features, shapes, strict=True)):
+        start = bins.views.start[j]
+        table = bins.views.table[start : start + feature.n_codes]
+        orders = 1 if is_ordered(feature) or shape.shape[1] == 1 else min(ORDERS, n_trees)
+        choice[:, j] = len(tables) + random.randint(orders, size=n_trees)
+        for _ in range(orders):
+            places = np.arange(len(shape)) if is_ordered(feature) else _shape_order(shape, random)
+            tables.append((j, places[table]))
+    weights = (energy + 1e-9) ** FAVOUR
+    sizes = np.array([len(margin.mass) for margin in margins])
+    return Ground(Views.of(0, tables), choice, sizes, weights / weights.sum())
+
+
+def grow(
+    ground: Ground, depth: int, random: np.random.RandomState, within_node: bool = True
+) -> CompleteTrees:
+    """Complete binary trees with thresholds uniform in what a node can still hold, or anywhere."""
+    numbers = random.random_sample((2, len(ground.choice), 1 << depth))
+    drawn = grow_complete(ground.choice, ground.sizes, depth, within_node, numbers, ground.weights)
+    return CompleteTrees(ground.views, *drawn, depth)
 
 
 def random_complete_trees(
@@ -19,26 +105,8 @@ def random_complete_trees(
     random: np.random.RandomState,
     within_node: bool = True,
 ) -> CompleteTrees:
-    """Complete binary trees with uniform features and uniform thresholds.
-
-    A tree looks at a categorical feature in one random order of its categories; a threshold then
-    parts them into two random sets, and the tree stays binary however many categories there are.
-    A missing value is a category of its own where the schema says values may be missing; an unknown
-    one goes with some category.
-    """
-    tables: list[tuple[int, np.ndarray]] = []
-    views = np.empty((n_trees, len(schema.features)), np.int64)
-    for j, feature in enumerate(schema.features):
-        views[:, j] = j
-        if isinstance(feature, Categorical) and not feature.ordered:
-            orders = min(ORDERS, n_trees)
-            first = len(schema.features) + len(tables)
-            tables += [(j, _category_order(feature, random)) for _ in range(orders)]
-            views[:, j] = first + random.randint(orders, size=n_trees)
-    sizes = np.array([_size(feature) for feature in schema.features])
-    numbers = random.random_sample((2, n_trees, 1 << depth))
-    view, threshold = grow_complete(views, sizes, depth, within_node, numbers)
-    return CompleteTrees(Views.of(len(schema.features), tables), view, threshold, depth)
+    """Complete binary trees with uniform features and uniform thresholds."""
+    return grow(plain_ground(schema, n_trees, random), depth, random, within_node)
 
 
 def leaf_volumes(trees: CompleteTrees, schema: Schema) -> np.ndarray:
@@ -75,3 +143,9 @@ def _category_order(feature: Categorical, random: np.random.RandomState) -> np.n
     size = _size(feature)
     strays = random.randint(size, size=feature.n_codes - size)
     return np.concatenate([random.permutation(size), strays]).astype(np.uint16)
+
+
+def _shape_order(shape: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Place of every bin in the order of its shape, seen from one direction."""
+    direction = np.ones(1) if shape.shape[1] == 1 else random.random_sample(shape.shape[1]) - 0.5
+    return np.argsort(np.argsort(shape @ direction, kind="stable"))

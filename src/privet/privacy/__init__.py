@@ -5,13 +5,14 @@ Nothing outside this package may see an exact count or draw noise.
 
 from privet.privacy.bits import SecureBits, StudyBits
 from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
-from privet.privacy.gradients import LABEL_ROWS, NoisySums
+from privet.privacy.gradients import BIN_ROWS, LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
 from privet.privacy.tree_questions import NoisyCells, Parts, label_charge, leaf_rows, random_parts
-from privet.privacy.wall import NoisyCounts
+from privet.privacy.wall import NoisyCounts, check_noise
 
 __all__ = [
+    "BIN_ROWS",
     "LABEL_ROWS",
     "NEIGHBOURS",
     "Account",
@@ -27,6 +28,7 @@ __all__ = [
     "Receipt",
     "SecureBits",
     "StudyBits",
+    "check_noise",
     "in_parallel",
     "in_sequence",
     "label_charge",
