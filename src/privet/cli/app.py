@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli import budget, demo, fit, model, plan, schema
+from privet.cli import ask, budget, demo, fit, model, plan, schema
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -62,6 +62,7 @@ app.command()(plan.plan)
 app.command()(fit.fit)
 app.command()(model.predict)
 app.command()(model.describe)
+app.add_typer(ask.app, name="ask")
 app.add_typer(budget.app, name="budget")
 app.add_typer(schema.app, name="schema")
 app.command()(demo.demo)

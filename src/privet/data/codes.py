@@ -138,6 +138,13 @@ def _encode_into(block: np.ndarray, features: Sequence[Continuous], out: np.ndar
     _cells(block, lower, per_unit, cells, out)
 
 
+def encode_number(value: float, feature: Continuous) -> int:
+    """Cell of one public number, by the arithmetic that reads the rows."""
+    out = np.empty((1, 1), np.uint16)
+    _encode_into(np.array([[value]], np.float64), [feature], out)
+    return int(out[0, 0])
+
+
 @numba.njit(parallel=True, cache=True)
 def _cells(block, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
     rows, width = block.shape

@@ -3,6 +3,7 @@
 Nothing outside this package may see an exact count or draw noise.
 """
 
+from privet.privacy.answers import NoisyChoices, NoisyTable
 from privet.privacy.bits import SecureBits, StudyBits
 from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
 from privet.privacy.gradients import BIN_ROWS, LABEL_ROWS, NoisySums
@@ -21,8 +22,10 @@ __all__ = [
     "Cost",
     "Ledger",
     "NoisyCells",
+    "NoisyChoices",
     "NoisyCounts",
     "NoisySums",
+    "NoisyTable",
     "Parts",
     "Protected",
     "Receipt",

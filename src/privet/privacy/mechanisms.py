@@ -13,6 +13,9 @@ from privet.privacy.samplers import discrete_gaussian, discrete_laplace, geometr
 
 opendp.enable_features("contrib")
 
+TRIES = 1 << 14
+"""Tries of the exponential mechanism, over all rows, that are drawn at once."""
+
 
 def laplace_counts(exact: np.ndarray, scale: Fraction, bits: Bits) -> np.ndarray:
     """Counts plus discrete Laplace noise of a scale.
@@ -73,11 +76,15 @@ def exponential(exact_scores: np.ndarray, rate: Fraction, bits: Bits) -> np.ndar
     gaps = exact_scores.max(axis=1, keepdims=True) - exact_scores
     chosen = np.empty(len(gaps), np.int64)
     open_ = np.arange(len(gaps))
+    tries = 1
     while open_.size:
-        column = uniform_below(np.full(open_.size, gaps.shape[1]), bits)
-        kept = geometric(rate, open_.size, bits) >= gaps[open_, column]
-        chosen[open_[kept]] = column[kept]
+        column = uniform_below(np.full(open_.size * tries, gaps.shape[1]), bits).reshape(-1, tries)
+        heads = geometric(rate, column.size, bits).reshape(column.shape) >= gaps[open_[:, None], column]
+        kept, first = heads.any(axis=1), heads.argmax(axis=1)
+        chosen[open_[kept]] = column[kept, first[kept]]
         open_ = open_[~kept]
+        # Many tries at once where most are in vain: the first that is kept has the same law.
+        tries = min(2 * tries, max(1, TRIES // max(open_.size, 1)))
     return chosen
 
 

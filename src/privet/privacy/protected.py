@@ -1,4 +1,4 @@
-"""Protected rows: the one object that learners get.
+"""Protected rows: the one object that learners and analysts get.
 
 Every question is charged before a row is read, asks a whole level or a whole forest at once, and
 returns only what a mechanism let through.
@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from privet.data import Codes, encode, open_table
 from privet.engines import MemoryEngine
 from privet.errors import DataError, PrivetError
+from privet.privacy.analyst_questions import AnalystQuestions
 from privet.privacy.bits import Bits
 from privet.privacy.boosting_questions import BoostingQuestions
-from privet.privacy.budget import Number
-from privet.privacy.ledger import Account, Charge
+from privet.privacy.ledger import Account
 from privet.privacy.tree_questions import TreeQuestions
-from privet.privacy.wall import NoisyCounts, cost_of
 from privet.schema import Schema
 
 NEIGHBOURS = "add or remove one row"
 
 
-class Protected(TreeQuestions, BoostingQuestions):
+class Protected(AnalystQuestions, TreeQuestions, BoostingQuestions):
     """Rows behind the wall.
 
     Parameters
@@ -52,17 +49,6 @@ class Protected(TreeQuestions, BoostingQuestions):
         *Parallel composition*.
         """
         return protect(source, self.schema, self._account.batch(name), labels, self._bits)
-
-    def noisy_count(self, *, epsilon: Number | None = None, rho: Number | None = None) -> NoisyCounts:
-        """Number of rows.
-
-        Privacy
-        -------
-        ε-DP or ρ-zCDP; sensitivity 1. Proof: *Discrete Laplace*, *Discrete Gaussian*.
-        """
-        charge = Charge("number of rows", cost_of(epsilon, rho, 1))
-        exact_rows = self._ask(charge, lambda batch: np.array([len(batch.labels)]))
-        return self._with_noise(exact_rows, 1, charge.cost)
 
 
 def protect(

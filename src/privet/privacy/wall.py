@@ -17,7 +17,9 @@ from privet.errors import DataError, QuestionError
 from privet.privacy.bits import Bits, SecureBits
 from privet.privacy.budget import Cost, Number, in_sequence
 from privet.privacy.ledger import Account, Charge, Receipt
+from privet.privacy.margins import noise_margin
 from privet.privacy.mechanisms import (
+    exponential,
     gaussian_counts,
     laplace_counts,
     permute_and_flip,
@@ -26,8 +28,10 @@ from privet.privacy.mechanisms import (
 from privet.privacy.samplers import check_rate, check_variance
 from privet.schema import Schema
 
-SLICE = 1 << 16
-"""Leaves whose labels are chosen at a time: their coins need little memory."""
+COINS = 1 << 20
+"""Candidates among which is chosen at a time: their coins need little memory."""
+
+PERMUTE_AND_FLIP, EXPONENTIAL = "permute-and-flip", "exponential"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class NoisyCounts:
     values: np.ndarray
     law: str
     parameter: Fraction
+
+    def margin(self, confidence: float = 0.95) -> int:
+        """Each count lies within this many rows of the exact one, with that probability."""
+        return noise_margin(self.law, self.parameter, confidence)
 
 
 class Wall:
@@ -139,11 +147,16 @@ class Wall:
         return NoisyCounts(gaussian_counts(exact_counts, variance, self._bits), "gaussian", variance)
 
     def _choose(self, exact_counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
-        rate = selection_rate(epsilon, Fraction(1), monotone=True)
-        flat = exact_counts.reshape(-1, exact_counts.shape[-1])
-        parts = [flat[first : first + SLICE] for first in range(0, len(flat), SLICE)]
-        chosen = [permute_and_flip(part, rate, self._bits) for part in parts]
-        return np.concatenate(chosen).reshape(exact_counts.shape[:-1])
+        return self._select(exact_counts, selection_rate(epsilon, Fraction(1), monotone=True))
+
+    def _select(self, exact_scores: np.ndarray, rate: Fraction, law: str = PERMUTE_AND_FLIP) -> np.ndarray:
+        """Choose along the last axis, by the higher scores."""
+        mechanism = exponential if law == EXPONENTIAL else permute_and_flip
+        flat = exact_scores.reshape(-1, exact_scores.shape[-1])
+        step = max(1, COINS // flat.shape[1])
+        parts = [flat[first : first + step] for first in range(0, len(flat), step)]
+        chosen = [mechanism(part, rate, self._bits) for part in parts]
+        return np.concatenate(chosen).reshape(exact_scores.shape[:-1])
 
 
 def check_noise(sensitivity: int, cost: Cost) -> None:

@@ -1,0 +1,171 @@
+"""``privet ask``: questions about a table without a model, each paid for."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
+from privet.cli.budget import account_state, show_account
+from privet.cli.output import out, show_json, table
+from privet.data.table import require_table_file
+from privet.privacy import Account, NoisyChoices, NoisyTable, Protected, protect
+from privet.schema import Schema
+
+app = typer.Typer(
+    help="Ask about a table without a model: counts and choices, with noise.", no_args_is_help=True
+)
+
+CONFIDENCE = 0.95
+SHOWN = 60
+"""Cells of a table that are shown to look at; JSON has all."""
+
+BAR = 20
+
+COUNTED = "Each number lies within ±{margin} of the exact one, with a probability of 95 %."
+CHOSEN = "No other value has over {margin} rows {word}, with a probability of at least 95 %."
+RANKED = "It misses the share by {margin} rows at most, with a probability of at least 95 %."
+
+Answer = NoisyTable | NoisyChoices
+
+Epsilon = Annotated[float, typer.Option(metavar="E", help="Privacy budget of this question.")]
+Where = Annotated[
+    str | None, typer.Option(metavar="CONDITION", help="Only rows such as 'age >= 37 and town = north'.")
+]
+By = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="One answer a value; may be repeated.")]
+Column = Annotated[str, typer.Option(metavar="COLUMN", help="The column asked about.")]
+Bins = Annotated[int, typer.Option(metavar="N", min=1, help="Bins that a range is cut into.")]
+
+
+@app.command()
+def count(
+    data: Data,
+    schema: SchemaFile,
+    epsilon: Epsilon,
+    where: Where = None,
+    by: By = None,
+    bins: Bins = 10,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """How many rows there are, or how many fulfil a condition."""
+    rows, account = _open(data, schema, ledger, name)
+    answer = rows.noisy_column_rows(by or (), where, bins=bins, epsilon=epsilon)
+    _report(rows, account, answer, "rows", COUNTED, as_json)
+
+
+@app.command()
+def histogram(
+    data: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Epsilon,
+    where: Where = None,
+    by: By = None,
+    bins: Bins = 10,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """How many rows each value of a column has, empty ones included."""
+    rows, account = _open(data, schema, ledger, name)
+    answer = rows.noisy_column_rows([*(by or ()), column], where, bins=bins, epsilon=epsilon)
+    _report(rows, account, answer, "rows", COUNTED, as_json)
+
+
+@app.command()
+def most_frequent(
+    data: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Epsilon,
+    least: Annotated[bool, typer.Option("--least", help="The least frequent value instead.")] = False,
+    where: Where = None,
+    by: By = None,
+    bins: Bins = 10,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Which value of a column most rows have."""
+    rows, account = _open(data, schema, ledger, name)
+    answer = rows.choose_item(column, by or (), where, least=least, bins=bins, epsilon=epsilon)
+    _report(rows, account, answer, column, CHOSEN.replace("{word}", "fewer" if least else "more"), as_json)
+
+
+@app.command()
+def quantile(
+    data: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Epsilon,
+    at: Annotated[
+        str, typer.Option(metavar="SHARE", help="Share of rows below it; 0.5 is the median.")
+    ] = "0.5",
+    where: Where = None,
+    by: By = None,
+    bins: Bins = 10,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Below which value of a column a share of its rows lies."""
+    rows, account = _open(data, schema, ledger, name)
+    answer = rows.noisy_quantile(column, at, by or (), where, bins=bins, epsilon=epsilon)
+    _report(rows, account, answer, column, RANKED, as_json)
+
+
+def _open(data: Path, schema: Path, ledger: Path | None, name: str | None) -> tuple[Protected, Account]:
+    require_table_file(data)
+    contract = Schema.load(schema)
+    account = open_account(data, ledger, name)
+    return protect(data, contract, account), account
+
+
+def _report(rows: Protected, account: Account, answer: Answer, head: str, noise: str, as_json: bool) -> None:
+    (charge,) = rows.asked
+    margin = answer.margin(CONFIDENCE)
+    if as_json:
+        names = [*answer.columns, "answer"]
+        show_json(
+            {
+                "question": charge.question,
+                "answers": [dict(zip(names, row, strict=True)) for row in answer.rows()],
+                "margin": margin,
+                "confidence": CONFIDENCE,
+                "cost": charge.to_dict(),
+                "account": account_state(account),
+            }
+        )
+        return
+    out.print(Text(charge.question[:1].upper() + charge.question[1:], style="bold"))
+    out.print(_cells(answer, head, margin))
+    out.print(Text("  " + noise.format(margin=f"{margin:,}"), style="dim"))
+    out.print(f"Cost {charge.cost}. On the account:")
+    show_account(account)
+
+
+def _cells(answer: Answer, head: str, margin: int) -> Table:
+    """The cells of an answer to look at; counts with their range and a bar."""
+    cells = list(islice(answer.rows(), SHOWN))
+    more = answer.values.size - len(cells)
+    last = [("…",) * len(answer.columns) + (f"{more:,} more: see --json",)] if more else []
+    if isinstance(answer, NoisyChoices):
+        return table([*answer.columns, head], [*((*names, _number(value)) for *names, value in cells), *last])
+    longest = max(1, *(row[-1] for row in cells))
+    rows = [(*names, f"{n:,}", f"{n - margin:,} … {n + margin:,}", _bar(n, longest)) for *names, n in cells]
+    return table([*answer.columns, head, "95 % range", ""], [*rows, *last], [head, "95 % range"])
+
+
+def _number(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _bar(count: int, longest: int) -> str:
+    return "▇" * round(BAR * max(count, 0) / longest)

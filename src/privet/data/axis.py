@@ -1,0 +1,82 @@
+"""How a column is cut into cells for tables of counts: categories, label values, or bins of a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+
+from privet.data.condition import find_column
+from privet.errors import QuestionError
+from privet.schema import Categorical, Continuous, Feature, Label, Scalar, Schema
+
+MISSING, OTHER = "(missing)", "(other)"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Cells of one column; every code is in one, and the first ``n_values`` of them hold values.
+
+    Attributes
+    ----------
+    name : str
+    column : int
+        Its place in the schema; the label stands behind the features.
+    cell : int64 array
+        Cell of each code.
+    cells : tuple
+        Name of each cell: a category or label value, or the text of a bin.
+    n_values : int
+        The cell behind them, if there is one, holds the rows whose value is missing or unknown.
+    """
+
+    name: str
+    column: int
+    cell: np.ndarray
+    cells: tuple[Scalar, ...]
+    n_values: int
+
+    def cells_of(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Cell of each row."""
+        return self.cell[labels if self.column == len(features) else features[self.column]]
+
+
+def read_axes(names: str | Sequence[str], schema: Schema, bins: int) -> tuple[Axis, ...]:
+    """Columns by name, ranges cut into ``bins`` bins that are equal but for a cell."""
+    listed = [names] if isinstance(names, str) else list(names)
+    twice = [name for i, name in enumerate(listed) if name in listed[:i]]
+    if twice:
+        raise QuestionError(f"column {twice[0]!r} is named twice.", "name each once.")
+    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+        raise QuestionError("a range needs at least 1 bin.", "give a whole number of bins.")
+    return tuple(_axis(name, *find_column(name, schema), bins) for name in listed)
+
+
+def cell_value(feature: Continuous, cell: int) -> float:
+    """The middle of a cell of a range, or the integer that it stands for."""
+    middle = feature.edge(cell) + feature.width / 2
+    return floor(middle) if feature.integer else middle
+
+
+def _axis(name: str, column: int, feature: Feature | Label, bins: int) -> Axis:
+    if isinstance(feature, Continuous):
+        n_bins = min(bins, feature.n_cells)
+        cell = np.append(np.arange(feature.n_cells) * n_bins // feature.n_cells, n_bins)
+        names = [_bin_name(feature, i, n_bins) for i in range(n_bins)]
+        return Axis(name, column, cell, (*names, MISSING), n_bins)
+    if isinstance(feature, Categorical):
+        n_values = len(feature.categories)
+        cell = np.minimum(np.arange(feature.n_codes), n_values)
+        return Axis(name, column, cell, (*feature.categories, OTHER), n_values)
+    return Axis(name, column, np.arange(len(feature.values)), tuple(feature.values), len(feature.values))
+
+
+def _bin_name(feature: Continuous, number: int, n_bins: int) -> str:
+    """Its first and last value if it holds integers, else its edges, of which the lower one belongs to it."""
+    first, behind = (-(-i * feature.n_cells // n_bins) for i in (number, number + 1))
+    if not feature.integer:
+        return f"{feature.edge(first):g} to {feature.edge(behind):g}"
+    low, high = cell_value(feature, first), cell_value(feature, behind - 1)
+    return f"{low}" if low == high else f"{low} to {high}"
