@@ -17,7 +17,8 @@ from privet import Categorical, Continuous, Label, Ledger, Schema, __version__, 
 from privet.cli import fit as fit_command
 from privet.cli.fit import LEARNERS
 from privet.cli.main import main
-from privet.cli.model import _best
+from privet.kernels.predict import best_labels
+from privet.learners.score import METRICS
 from privet.privacy import ledger as ledger_module
 
 SECRET = "SECRET-7731"
@@ -100,7 +101,7 @@ def test_every_learner_fits_and_says_what_it_promises(learner, delta, call):
 
 def test_equal_shares_go_to_the_label_that_sorts_first():
     shares = np.array([[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]])
-    assert _best(["yes", "no"], shares) == [1, 1, 0]
+    assert best_labels(shares, ["yes", "no"]).tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
@@ -135,6 +136,49 @@ def test_predictions_are_those_of_the_model_and_need_no_label(call):
     assert [r["prediction"] for r in json.loads(text)] == [r["prediction"] for r in table]
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_score_is_charged_to_the_rows_that_give_it(metric, call):
+    call(*fit_arguments(epsilon=0.5))
+    held_out = write_csv(Path("held.csv"), rows(900, seed=1))
+    assert call("budget", "create", held_out, "--epsilon", 10, "--ledger", "held.ledger")[0] == 0
+    arguments = ["score", "model.privet", held_out, "--metric", metric, "--ledger", "held.ledger"]
+    code, text, _ = call(*arguments, "--epsilon", 4, "--json")
+    told = json.loads(text)
+    assert code == 0 and told["score"]["metric"] == metric and told["account"]["left"] == {"epsilon": 6}
+    low, high = told["score"]["interval"]
+    assert low <= told["score"]["value"] <= high
+    code, text, _ = call(*arguments, "--epsilon", 6)
+    assert code == 0 and metric.replace("_", " ") in text and "interval" in text and "about" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    code, _, text = call(*arguments, "--epsilon", 0.1)
+    assert code == 4 and "is spent" in text
+    assert spent() == 0.5
+
+
+def test_a_score_that_cannot_be_given_costs_nothing(call):
+    call(*fit_arguments(epsilon=0.5))
+    write_csv(Path("odd.csv"), [[50, "north", SECRET]])
+    call("budget", "create", "odd.csv", "--epsilon", 1)
+    Schema([Continuous("age", 0, 9), *SCHEMA.features[1:]], SCHEMA.label).save("other.json")
+    good = {"data": "people.csv", "epsilon": 0.1, "metric": "accuracy", "model": "model.privet"}
+    for change, expected in [
+        ({"metric": "f1"}, 2),
+        ({"epsilon": -1}, 2),
+        ({"epsilon": 0.6}, 4),
+        ({"schema": "other.json"}, 3),
+        ({"data": "odd.csv"}, 3),
+        ({"data": "none.csv"}, 3),
+        ({"model": "people.csv"}, 5),
+    ]:
+        given = good | change
+        options = [
+            part for k in ("epsilon", "metric", "schema") if k in given for part in (f"--{k}", given[k])
+        ]
+        code, text, error = call("score", given["model"], given["data"], *options)
+        assert code == expected and SECRET not in text + error
+    assert spent() == 0.5 and spent("odd.csv") == 0
+
+
 def test_seed_fixes_the_structure(call):
     for name in "ab":
         call(*fit_arguments(seed=7, out=name, epsilon=0.1))
@@ -149,6 +193,7 @@ def test_seed_fixes_the_structure(call):
         ["predict", "model.privet", "people.csv"],
         ["predict", "model.privet", "people.csv", "--out", "other"],
         ["describe", "model.privet"],
+        ["score", "model.privet", "people.csv", "--epsilon", "0.1"],
         ["budget", "show", "people.csv"],
         ["budget", "grant", "people.csv", "--epsilon", "2"],
         ["budget", "history", "people.csv"],

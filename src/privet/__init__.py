@@ -15,7 +15,13 @@ from privet.errors import (
     SchemaError,
     UnknownAccount,
 )
-from privet.learners import BoostingClassifier, CountForestClassifier, MajorityForestClassifier
+from privet.learners import (
+    BoostingClassifier,
+    CountForestClassifier,
+    MajorityForestClassifier,
+    PrivateScore,
+    private_score,
+)
 from privet.model import AdditiveModel, CountForest, LabelForest, PrivacyCard, load_model
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Categorical, Continuous, Label, Schema
@@ -40,6 +46,7 @@ __all__ = [
     "ModelFileError",
     "PrivacyCard",
     "PrivacyLeakWarning",
+    "PrivateScore",
     "PrivetError",
     "Protected",
     "QuestionError",
@@ -48,5 +55,6 @@ __all__ = [
     "UnknownAccount",
     "__version__",
     "load_model",
+    "private_score",
     "protect",
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli import ask, budget, demo, fit, model, plan, schema
+from privet.cli import ask, budget, demo, fit, model, plan, schema, score
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -61,6 +61,7 @@ app = typer.Typer(
 app.command()(plan.plan)
 app.command()(fit.fit)
 app.command()(model.predict)
+app.command()(score.score)
 app.command()(model.describe)
 app.add_typer(ask.app, name="ask")
 app.add_typer(budget.app, name="budget")

@@ -13,6 +13,7 @@ import typer
 
 from privet.cli.arguments import Data, Json
 from privet.cli.output import facts, out, require_new_file, show_json
+from privet.kernels.predict import best_labels
 from privet.model import load_model
 from privet.schema import Scalar
 
@@ -64,14 +65,8 @@ def describe(model: Model, as_json: Json = False) -> None:
     out.print(facts((name, _text(value)) for name, value in structure.items()))
 
 
-def _best(values: Sequence[Scalar], shares: np.ndarray) -> list[int]:
-    """Position of each row's best label; of equals the one that sorts first, as the estimators do."""
-    order = np.argsort(np.array(values))
-    return [int(i) for i in order[shares[:, order].argmax(axis=1)]]
-
-
 def _predictions(values: Sequence[Scalar], shares: np.ndarray) -> list[dict[str, Any]]:
-    rows = zip(_best(values, shares), shares.round(6).tolist(), strict=True)
+    rows = zip(best_labels(shares, values), shares.round(6).tolist(), strict=True)
     names = [str(value) for value in values]
     return [{"prediction": values[i], "shares": dict(zip(names, row, strict=True))} for i, row in rows]
 
@@ -79,7 +74,7 @@ def _predictions(values: Sequence[Scalar], shares: np.ndarray) -> list[dict[str,
 def _write_csv(lines: TextIO, values: Sequence[Scalar], shares: np.ndarray) -> None:
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["prediction", *(f"share_{value}" for value in values)])
-    rows = zip(_best(values, shares), shares.round(6).tolist(), strict=True)
+    rows = zip(best_labels(shares, values), shares.round(6).tolist(), strict=True)
     writer.writerows([values[i], *row] for i, row in rows)
 
 

@@ -5,10 +5,13 @@ A row's shares follow from its own codes alone, whatever the other rows are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from privet.kernels.score import score
 from privet.kernels.vote import vote
+from privet.schema import Scalar
 from privet.structure import LeafVotes, Predictor
 
 SHARPNESS = 2.0
@@ -25,6 +28,12 @@ def row_shares(predictor: Predictor, codes: np.ndarray, n_labels: int) -> np.nda
             votes = vote(predictor.trees, codes, predictor.values)
             return vote_shares(votes, predictor.trees.n_trees, predictor.prior)
         return probabilities(score(predictor, codes), n_labels)
+
+
+def best_labels(shares: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
+    """Position of each row's best label; of equals the one that sorts first, as scikit-learn has it."""
+    order = np.argsort(np.array(values))
+    return np.asarray(order[shares[:, order].argmax(axis=1)])
 
 
 def vote_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray | None = None) -> np.ndarray:

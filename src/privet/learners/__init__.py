@@ -3,5 +3,12 @@
 from privet.learners.boosting import BoostingClassifier
 from privet.learners.count_forest import CountForestClassifier
 from privet.learners.majority_forest import MajorityForestClassifier
+from privet.learners.score import PrivateScore, private_score
 
-__all__ = ["BoostingClassifier", "CountForestClassifier", "MajorityForestClassifier"]
+__all__ = [
+    "BoostingClassifier",
+    "CountForestClassifier",
+    "MajorityForestClassifier",
+    "PrivateScore",
+    "private_score",
+]

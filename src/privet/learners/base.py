@@ -148,8 +148,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.schema, str) and self.schema == FROM_DATA:
             caveats.append("the schema was read from the rows")
         return PrivacyCard(
-            epsilon=_written(self.epsilon),
-            delta=_written(self._delta) if self._delta else "0",
+            epsilon=written(self.epsilon),
+            delta=written(self._delta) if self._delta else "0",
             neighbours=NEIGHBOURS,
             private=not caveats,
             caveats=caveats,
@@ -229,6 +229,6 @@ def _classes(values: Sequence[Scalar], y: np.ndarray | None) -> np.ndarray:
         return classes
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     """A number as a card states it: exactly what was charged."""
     return str(exact(value)) if isinstance(value, Fraction | str) else repr(float(value))

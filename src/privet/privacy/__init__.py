@@ -9,13 +9,16 @@ from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
 from privet.privacy.gradients import BIN_ROWS, LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
+from privet.privacy.score_questions import LOSSES, SCORE_ROWS
 from privet.privacy.tree_questions import NoisyCells, Parts, label_charge, leaf_rows, random_parts
 from privet.privacy.wall import NoisyCounts, check_noise
 
 __all__ = [
     "BIN_ROWS",
     "LABEL_ROWS",
+    "LOSSES",
     "NEIGHBOURS",
+    "SCORE_ROWS",
     "Account",
     "Budget",
     "Charge",

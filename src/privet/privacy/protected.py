@@ -16,13 +16,14 @@ from privet.privacy.analyst_questions import AnalystQuestions
 from privet.privacy.bits import Bits
 from privet.privacy.boosting_questions import BoostingQuestions
 from privet.privacy.ledger import Account
+from privet.privacy.score_questions import ScoreQuestions
 from privet.privacy.tree_questions import TreeQuestions
 from privet.schema import Schema
 
 NEIGHBOURS = "add or remove one row"
 
 
-class Protected(AnalystQuestions, TreeQuestions, BoostingQuestions):
+class Protected(AnalystQuestions, TreeQuestions, BoostingQuestions, ScoreQuestions):
     """Rows behind the wall.
 
     Parameters

@@ -1,0 +1,58 @@
+"""``privet score``: how good a model is, paid for by the rows that say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privet.cli.arguments import Data, Json, LedgerFile, Name, open_account
+from privet.cli.budget import account_state, show_account
+from privet.cli.model import Model
+from privet.cli.output import facts, out, show_json
+from privet.data.table import require_table_file
+from privet.learners import private_score
+from privet.learners.score import METRICS, PrivateScore, check_metric
+from privet.model import load_model
+from privet.privacy import Account, Budget
+
+
+def score(
+    model: Model,
+    data: Data,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of this score.")],
+    metric: Annotated[str, typer.Option(metavar="NAME", help=f"One of: {', '.join(METRICS)}.")] = "accuracy",
+    schema: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Schema in JSON; by default the model's.")
+    ] = None,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Score a model on held-out rows and charge them for it: they are people too.
+
+    The table needs the model's features and its label.
+    """
+    check_metric(metric)
+    Budget(epsilon)
+    require_table_file(data)
+    released = load_model(model)
+    account = open_account(data, ledger, name)
+    found = private_score(released, data, metric=metric, epsilon=epsilon, schema=schema, account=account)
+    _report(found, account, as_json)
+
+
+def _report(found: PrivateScore, account: Account, as_json: bool) -> None:
+    if as_json:
+        show_json({"score": found.to_dict(), "account": account_state(account)})
+        return
+    low, high = found.interval
+    rows = [
+        (found.metric.replace("_", " "), f"{found.value:.4f}"),
+        ("interval", f"{low:.4f} to {high:.4f} (95 %: noise, sample, bins)"),
+        ("rows", f"about {found.noisy_rows:,.0f}"),
+    ]
+    out.print(facts(rows))
+    out.print("On the account:")
+    show_account(account)
