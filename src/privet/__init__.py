@@ -23,6 +23,8 @@ from privet.learners import (
     private_score,
 )
 from privet.model import AdditiveModel, CountForest, LabelForest, PrivacyCard, load_model
+from privet.model.tree import export_text
+from privet.pictures.tree import plot_tree
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Categorical, Continuous, Label, Schema
 from privet.version import __version__
@@ -54,7 +56,9 @@ __all__ = [
     "SchemaError",
     "UnknownAccount",
     "__version__",
+    "export_text",
     "load_model",
+    "plot_tree",
     "private_score",
     "protect",
 ]

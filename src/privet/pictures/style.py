@@ -49,6 +49,14 @@ def label_colour(label: int, n_labels: int) -> str:
     return LABEL_COLOURS[(1 - label if n_labels == 2 else label) % len(LABEL_COLOURS)]
 
 
+def blended(colour: str, strength: float) -> tuple[float, float, float]:
+    """A colour on white, from not at all (0) to wholly (1)."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
 def save_picture(figure: Any, path: str | Path) -> None:
     """Write a figure to a file whose name says the format."""
     try:

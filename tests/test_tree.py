@@ -1,0 +1,147 @@
+"""A tree as text and as a picture: every node's own numbers, with their noise, and nothing unreachable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from privet import (
+    BoostingClassifier,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    MajorityForestClassifier,
+    Schema,
+    export_text,
+    plot_tree,
+)
+from privet.errors import QuestionError
+from privet.kernels.route import route
+from privet.kernels.score import score
+from privet.model.tree import nested, oblivious, speaker
+from privet.structure import CompleteTrees, Views
+from twins import random_codes
+
+FEATURES = [Continuous("age", 0, 9, integer=True), Categorical("ward", ["a", "b", "c"], missing=False)]
+SCHEMA = Schema(FEATURES, Label("outcome", ["bad", "good"]))
+SEVERAL = Schema(FEATURES, Label("outcome", ["bad", "fair", "good"]))
+
+
+def patients(n=6000, schema=SCHEMA):
+    rng = np.random.default_rng(0)
+    age, ward = rng.integers(0, 10, n), rng.choice(["a", "b", "c"], n)
+    y = np.array(schema.label.values)[np.minimum(age // 4 + (ward == "a"), len(schema.label.values) - 1)]
+    return np.column_stack([age.astype(object), ward]), y
+
+
+MODELS = {
+    "counts": CountForestClassifier(4.0, n_trees=4, max_depth=4, schema=SCHEMA, random_state=0),
+    "whole range": CountForestClassifier(
+        4.0, n_trees=4, max_depth=5, structure="bojarski", schema=SCHEMA, random_state=0
+    ),
+    "labels": MajorityForestClassifier(4.0, n_trees=4, max_depth=4, schema=SCHEMA, random_state=0),
+    "scores": BoostingClassifier(8.0, 1e-6, schema=SCHEMA, random_state=0),
+    "scores of several": BoostingClassifier(8.0, 1e-6, schema=SEVERAL, random_state=0),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request):
+    learner = MODELS[request.param]
+    return learner.fit(*patients(schema=learner.schema))
+
+
+def all_nodes(node):
+    return [node, *(deeper for child in node.children for deeper in all_nodes(child))]
+
+
+def test_a_text_has_a_line_for_every_node_and_tells_what_it_leaves_out(fitted):
+    for tree in range(2):
+        whole = nested(fitted, tree, 30)
+        assert all(node.hidden == 0 for node in all_nodes(whole))
+        assert len(export_text(fitted, tree, 30).splitlines()) == len(all_nodes(whole))
+        cut = export_text(fitted, tree, 1)
+        assert 2 <= len(cut.splitlines()) <= 3 and "leaves below" in cut
+
+
+def test_branches_that_no_row_can_take_are_left_out(fitted):
+    text = "\n".join(export_text(fitted, tree, 30) for tree in range(3))
+    assert "no value of" not in text
+    for node in all_nodes(nested(fitted, 0, 30)):
+        assert len(node.children) != 1
+
+
+def test_a_picture_shows_every_node_s_text_within_its_frame(fitted):
+    figure = plot_tree(fitted, 1, max_depth=2)
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    root = nested(fitted, 1, 2)
+    assert {line for node in all_nodes(root) for line in node.said.lines} <= shown
+    figure.draw_without_rendering()
+    frame = figure.bbox
+    for text in figure.axes[0].texts:
+        extent = text.get_window_extent()
+        assert extent.x0 >= frame.x0 and extent.x1 <= frame.x1
+        assert extent.y0 >= frame.y0 and extent.y1 <= frame.y1
+
+
+def test_the_noise_of_an_inner_node_grows_with_its_leaves():
+    model = MODELS["counts"].fit(*patients()).model_
+    said = speaker(model, 0)
+    whole, half = said(1).lines[0], said(2).lines[0]
+    assert whole == f"{model.counts[0].sum():,} ± {(32 * model.variance) ** 0.5:,.0f} rows"
+    assert half == f"{model.counts[0, :8].sum():,} ± {(16 * model.variance) ** 0.5:,.0f} rows"
+
+
+@pytest.mark.parametrize("name", ["scores", "scores of several"])
+def test_an_oblivious_tree_as_a_complete_one_sends_rows_to_the_same_leaf(name):
+    learner = MODELS[name]
+    model = learner.fit(*patients(schema=learner.schema)).model_
+    codes = random_codes(np.random.default_rng(1), [f.n_codes for f in FEATURES], 300, np.uint8)
+    additive = model.additive
+    total = additive.intercept + sum(
+        additive.shapes[
+            additive.bins.first[j] + additive.bins.views.table[additive.bins.views.start[j] + row]
+        ]
+        for j, row in enumerate(codes)
+    )
+    for tree in range(additive.n_trees):
+        trees = oblivious(additive, tree, model.schema)
+        total = total + additive.leaves[tree][route(trees, codes)[0]]
+    assert total == pytest.approx(score(additive, codes))
+
+
+def test_a_tree_that_is_not_there_is_refused(fitted):
+    with pytest.raises(QuestionError, match="no tree 9999"):
+        export_text(fitted, 9999)
+    with pytest.raises(QuestionError, match="no tree -1"):
+        plot_tree(fitted, -1)
+    with pytest.raises(QuestionError, match="not a fitted model of trees"):
+        export_text(LogisticRegression())
+
+
+def test_counts_that_noise_could_have_made_say_so():
+    model = MODELS["counts"].fit(*patients()).model_
+    place = int(np.abs(model.counts[0].sum(axis=1)).argmin())
+    model.counts[0, place] = 0
+    assert speaker(model, 0)(16 + place).lines[1] == "no more than noise"
+    assert speaker(model, 0)(16 + place).label is None
+
+
+def test_words_of_a_small_tree():
+    trees = CompleteTrees(
+        Views.of(2), np.array([[0, 0, 0, 1]], np.uint16), np.array([[0, 4, 2, 1]], np.uint16), 2
+    )
+    model = MODELS["counts"].fit(*patients()).model_
+    counts = np.array([[[500, 100], [300, 0], [0, 400], [0, 200]]])
+    small = type(model)(trees, counts, 4.0, model.prior, "sum", SCHEMA, model.card)
+    assert export_text(small).splitlines() == [
+        "1,500 ± 6 rows, 53% ± 0% bad",
+        "├─ age < 4: 900 ± 4 rows, 89% ± 0% bad",
+        "│  ├─ age < 2: 600 ± 3 rows, 83% ± 0% bad",
+        "│  └─ 2 ≤ age < 4: 300 ± 3 rows, 100% ± 1% bad",
+        "└─ age ≥ 4 (or missing): 600 ± 4 rows, 100% ± 0% good",
+        "   ├─ ward = a: 400 ± 3 rows, 100% ± 0% good",
+        "   └─ ward ≠ a: 200 ± 3 rows, 100% ± 1% good",
+    ]
