@@ -18,11 +18,12 @@ from privet.errors import (
 from privet.learners import (
     BoostingClassifier,
     CountForestClassifier,
+    GreedyTreeClassifier,
     MajorityForestClassifier,
     PrivateScore,
     private_score,
 )
-from privet.model import AdditiveModel, CountForest, LabelForest, PrivacyCard, load_model
+from privet.model import AdditiveModel, CountForest, LabelForest, PrivacyCard, RuleForest, load_model
 from privet.model.tree import export_text
 from privet.pictures.tree import plot_tree
 from privet.privacy import Budget, Ledger, Protected, protect
@@ -40,6 +41,7 @@ __all__ = [
     "CountForest",
     "CountForestClassifier",
     "DataError",
+    "GreedyTreeClassifier",
     "Label",
     "LabelForest",
     "Ledger",
@@ -52,6 +54,7 @@ __all__ = [
     "PrivetError",
     "Protected",
     "QuestionError",
+    "RuleForest",
     "Schema",
     "SchemaError",
     "UnknownAccount",

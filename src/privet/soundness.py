@@ -20,6 +20,7 @@ from privet.structure import (
     LevelTrees,
     MultiwayTrees,
     Predictor,
+    Splits,
     Structure,
     Views,
 )
@@ -29,8 +30,7 @@ MAX_OBLIVIOUS_LEAVES = 256
 
 def check_structure(structure: Structure, schema: Schema) -> None:
     """Refuse trees that would send a row anywhere but to one leaf of its tree."""
-    n_codes = [feature.n_codes for feature in schema.features]
-    sizes = _view_sizes(structure.views, n_codes)
+    sizes = view_sizes(structure.views, schema)
     views = structure.view
     if isinstance(structure, CompleteTrees):
         _types(structure, view=np.uint16, threshold=np.uint16)
@@ -48,6 +48,24 @@ def check_structure(structure: Structure, schema: Schema) -> None:
         _require(max(structure.n_leaves) * len(schema.label.values) <= MAX_LEAVES, "number of leaves")
     else:
         _check_pointers(structure, sizes)
+
+
+def check_splits(splits: Splits, trees: MultiwayTrees, schema: Schema) -> None:
+    """Refuse choices that would look at no view, or cut where a view has no code."""
+    check_structure(trees, schema)
+    _types(splits, view=np.int32, lowest=np.int32, highest=np.int32)
+    sizes = view_sizes(trees.views, schema)
+    shape = (trees.n_leaves, len(splits.view))
+    _require(splits.lowest.shape == splits.highest.shape == shape, "shape")
+    _require(len(splits.view) > 0 and splits.view.min() >= 0 and splits.view.max() < len(sizes), "view")
+    cut = splits.allowed & (splits.highest > 0)
+    _require(bool((splits.lowest[splits.allowed] >= 0).all() and (splits.lowest[cut] > 0).all()), "threshold")
+    _require(bool((splits.highest < sizes[splits.view]).all()), "threshold")
+
+
+def view_sizes(views: Views, schema: Schema) -> np.ndarray:
+    """Number of codes that each view can show."""
+    return _view_sizes(views, [feature.n_codes for feature in schema.features])
 
 
 def check_bins(bins: Bins, schema: Schema) -> None:

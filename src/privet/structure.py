@@ -145,6 +145,29 @@ class LevelTrees:
         return [int(np.prod(row.astype(object))) for row in self.radix]
 
 
+@dataclass(frozen=True)
+class Splits:
+    """Splits that the leaves of growing trees may take: each leaf chooses among its own.
+
+    Attributes
+    ----------
+    view : int32 (choices,)
+        View that a choice looks at.
+    lowest, highest : int32 (leaves, choices)
+        Thresholds that a leaf may take, both included; 0 and 0 where a choice has a child for every
+        code; ``highest`` is below ``lowest`` where a leaf may not take it.
+    """
+
+    view: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @property
+    def allowed(self) -> np.ndarray:
+        """Whether a leaf may take a choice, ``(leaves, choices)``."""
+        return np.asarray(self.lowest <= self.highest)
+
+
 MAX_OBLIVIOUS_DEPTH = 8
 """Deepest oblivious tree: a leaf's number must fit into eight bits."""
 

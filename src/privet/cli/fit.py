@@ -14,7 +14,12 @@ from privet.cli.budget import account_state, show_account
 from privet.cli.output import out, require_new_file, show_json
 from privet.data.table import require_table_file
 from privet.errors import QuestionError
-from privet.learners import BoostingClassifier, CountForestClassifier, MajorityForestClassifier
+from privet.learners import (
+    BoostingClassifier,
+    CountForestClassifier,
+    GreedyTreeClassifier,
+    MajorityForestClassifier,
+)
 from privet.learners.base import PrivateClassifier
 from privet.privacy import Account, Budget, protect
 from privet.progress import progress_bar
@@ -23,6 +28,7 @@ from privet.schema import Schema
 LEARNERS: Mapping[str, type[PrivateClassifier]] = {
     "boosting": BoostingClassifier,
     "count-forest": CountForestClassifier,
+    "greedy-tree": GreedyTreeClassifier,
     "majority-forest": MajorityForestClassifier,
 }
 OPTIONS = {"delta": "--delta", "n_trees": "--trees", "max_depth": "--depth", "random_state": "--seed"}

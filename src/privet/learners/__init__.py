@@ -2,12 +2,14 @@
 
 from privet.learners.boosting import BoostingClassifier
 from privet.learners.count_forest import CountForestClassifier
+from privet.learners.greedy_tree import GreedyTreeClassifier
 from privet.learners.majority_forest import MajorityForestClassifier
 from privet.learners.score import PrivateScore, private_score
 
 __all__ = [
     "BoostingClassifier",
     "CountForestClassifier",
+    "GreedyTreeClassifier",
     "MajorityForestClassifier",
     "PrivateScore",
     "private_score",

@@ -5,5 +5,6 @@ from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.forest import LabelForest
 from privet.model.load import load_model
+from privet.model.rule_forest import RuleForest
 
-__all__ = ["AdditiveModel", "CountForest", "LabelForest", "PrivacyCard", "load_model"]
+__all__ = ["AdditiveModel", "CountForest", "LabelForest", "PrivacyCard", "RuleForest", "load_model"]

@@ -9,9 +9,10 @@ from privet.model.additive import AdditiveModel
 from privet.model.counts import CountForest
 from privet.model.file import read_model
 from privet.model.forest import LabelForest
+from privet.model.rule_forest import RuleForest
 
-Model = LabelForest | CountForest | AdditiveModel
-KINDS = {model.kind: model for model in (LabelForest, CountForest, AdditiveModel)}
+Model = LabelForest | CountForest | RuleForest | AdditiveModel
+KINDS = {model.kind: model for model in (LabelForest, CountForest, RuleForest, AdditiveModel)}
 
 
 def load_model(path: str | Path) -> Model:

@@ -10,6 +10,7 @@ from privet.privacy.gradients import BIN_ROWS, LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
 from privet.privacy.score_questions import LOSSES, SCORE_ROWS
+from privet.privacy.split_questions import ChosenSplits, open_leaf_rows, split_choice, split_rows
 from privet.privacy.tree_questions import NoisyCells, Parts, label_charge, leaf_rows, random_parts
 from privet.privacy.wall import NoisyCounts, check_noise
 
@@ -22,6 +23,7 @@ __all__ = [
     "Account",
     "Budget",
     "Charge",
+    "ChosenSplits",
     "Cost",
     "Ledger",
     "NoisyCells",
@@ -39,6 +41,9 @@ __all__ = [
     "in_sequence",
     "label_charge",
     "leaf_rows",
+    "open_leaf_rows",
     "protect",
     "random_parts",
+    "split_choice",
+    "split_rows",
 ]

@@ -110,7 +110,7 @@ def _geometric_table(gamma: Fraction) -> InverseTable:
         return (1 << width) - high, (1 << width) - low
 
     def brackets(width: int) -> Iterator[tuple[int, int]]:
-        return (((1 << width) - high, (1 << width) - low) for low, high in _powers(gamma, width))
+        return (((1 << width) - high, (1 << width) - low) for low, high in powers(gamma, width))
 
     return InverseTable(bracket, table_words(brackets))
 
@@ -137,7 +137,7 @@ def _digit_table(gamma: Fraction) -> InverseTable:
 
     def brackets(width: int) -> Iterator[tuple[int, int]]:
         outside = exp_bracket(gamma * (last + 1), width)
-        inside = (share(power, outside, width) for power in islice(_powers(gamma, width), last))
+        inside = (share(power, outside, width) for power in islice(powers(gamma, width), last))
         return chain(inside, [(1 << width, 1 << width)])
 
     return InverseTable(bracket, table_words(brackets))
@@ -189,7 +189,7 @@ def table_words(brackets: Callable[[int], Iterable[tuple[int, int]]]) -> np.ndar
         width *= 2
 
 
-def _powers(gamma: Fraction, width: int) -> Iterator[tuple[int, int]]:
+def powers(gamma: Fraction, width: int) -> Iterator[tuple[int, int]]:
     """Brackets of exp(−γ), exp(−2γ), …; each product is rounded outward."""
     factor = exp_bracket(gamma, width)
     low, high = factor

@@ -1,0 +1,343 @@
+"""Exact scores of the splits that open leaves may take: only the wall may call these.
+
+Scores are integers, computed in integers. Adding a row to a leaf changes the score of each of its splits
+in one child alone, and never in the better direction for one split and the worse for another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from privet.kernels.route import route
+from privet.structure import MultiwayTrees, Splits, Views
+
+MAX, GINI, INFORMATION_GAIN = 0, 1, 2
+SCALE = 31
+"""Bits of a weight: products of two of them fit into 64 bits."""
+
+NOWHERE = -1
+"""Score of a split that may not be taken has no meaning; its mass is 0."""
+
+CODES = 1 << 16
+WORD = 32
+LOWEST_BIT = np.zeros(WORD, np.int64)
+LOWEST_BIT[[((1 << bit) * 0x077CB531 & 0xFFFFFFFF) >> 27 for bit in range(WORD)]] = np.arange(WORD)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How counts become scores and scores become weights.
+
+    Attributes
+    ----------
+    criterion : int
+    fraction_bits : int
+        A unit of gini is 2**−fraction_bits rows.
+    entropy : int64 (rows + 1,)
+        Convex stand-in for k·log2(k), in units; only information gain looks at it.
+    fine, coarse : int64 (2**shift,), int64 (…,)
+        Upper bounds of exp(−rate·gap)·2**SCALE by the low and the high digit of a gap.
+    shift : int
+        Bits of the low digit.
+    """
+
+    criterion: int
+    fraction_bits: int
+    entropy: np.ndarray
+    fine: np.ndarray
+    coarse: np.ndarray
+    shift: int
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Rows and the leaves they fall into, batch by batch: ``leaves`` is ``(trees, rows)``."""
+
+    codes: list[np.ndarray]
+    labels: list[np.ndarray]
+    leaves: list[np.ndarray]
+
+    def __add__(self, other: Routed) -> Routed:
+        return Routed(self.codes + other.codes, self.labels + other.labels, self.leaves + other.leaves)
+
+
+@dataclass(frozen=True)
+class LeafRows:
+    """Rows of all batches, leaf by leaf: those of a leaf are ``order[start[leaf]:start[leaf + 1]]``."""
+
+    codes: np.ndarray
+    labels: np.ndarray
+    order: np.ndarray
+    start: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows: exact, hence private."""
+        return len(self.labels)
+
+
+def route_batch(trees: MultiwayTrees, codes: np.ndarray, labels: np.ndarray) -> Routed:
+    """Where the rows of a batch fall."""
+    return Routed([codes], [labels], [route(trees, codes).astype(np.int32)])
+
+
+def by_leaf(routed: Routed, asked: np.ndarray) -> LeafRows:
+    """Rows by leaf; those in leaves that are not ``asked`` are left out."""
+    codes = routed.codes[0] if len(routed.codes) == 1 else np.concatenate(routed.codes, axis=1)
+    labels = np.concatenate(routed.labels)
+    leaves = np.concatenate(routed.leaves, axis=1)
+    counts = np.bincount(leaves.ravel(), minlength=len(asked)) * asked
+    start = np.concatenate([[0], np.cumsum(counts)])
+    order = np.empty(start[-1], np.int32)
+    _list_rows(leaves, asked, start[:-1].copy(), order)
+    return LeafRows(codes, labels, order, start)
+
+
+def count_splits(
+    trees: MultiwayTrees,
+    splits: Splits,
+    sizes: np.ndarray,
+    codes: np.ndarray,
+    labels: np.ndarray,
+    n_labels: int,
+) -> np.ndarray:
+    """Rows by leaf, code of every choice and label, ``(leaves, sum of sizes, labels)``.
+
+    ``sizes`` are the numbers of codes of the choices. What a leaf may not take is not counted.
+    """
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    out = np.zeros((trees.n_leaves * first[-1] * n_labels,), np.int64)
+    allowed = splits.allowed
+    for leaf in route(trees, codes):
+        for choice, view in enumerate(splits.view):
+            counted = allowed[leaf, choice]
+            cell = leaf * first[-1] + first[choice] + _shown(trees.views, view, codes)
+            out += np.bincount((cell * n_labels + labels)[counted], minlength=len(out))
+    return out.reshape(trees.n_leaves, first[-1], n_labels)
+
+
+def score_splits(
+    rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring
+) -> tuple[np.ndarray, np.ndarray]:
+    """Best score of every choice of every leaf, and the weight of its thresholds relative to it.
+
+    Returns
+    -------
+    best, mass : int64 (leaves, choices)
+        ``mass`` adds up, over the thresholds of a choice, an upper bound of exp(−rate·gap)·2**SCALE, the
+        gap being to the best score of that choice. It is 0 where a leaf may not take the choice.
+    """
+    best = np.full(splits.lowest.shape, NOWHERE, np.int64)
+    mass = np.zeros(splits.lowest.shape, np.int64)
+    arrays = _arrays(rows, views, splits, n_labels, scoring)
+    _score(best, mass, *arrays)
+    return best, mass
+
+
+def find_thresholds(
+    rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring,
+    leaves: np.ndarray, choices: np.ndarray, points: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Threshold under each of ``points`` of the mass of a choice of a leaf.
+
+    Returns
+    -------
+    int64 (3, leaves asked)
+        The threshold, its gap to the best score, and how far into its own weight the point lies.
+    """
+    out = np.empty((3, len(leaves)), np.int64)
+    arrays = _arrays(rows, views, splits, n_labels, scoring)
+    _find(leaves.astype(np.int64), choices.astype(np.int64), points.astype(np.int64), out, *arrays)
+    return out
+
+
+def _arrays(rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring) -> Any:
+    return (
+        rows.codes, rows.labels, rows.order, rows.start,
+        views.source[splits.view], views.start[splits.view], views.table, splits.lowest, splits.highest,
+        n_labels, scoring.criterion, scoring.fraction_bits, scoring.entropy,
+        scoring.fine, scoring.coarse, scoring.shift,
+    )  # fmt: skip
+
+
+def _shown(views: Views, view: int, codes: np.ndarray) -> np.ndarray:
+    shown = codes[views.source[view]].astype(np.int64)
+    return shown if views.start[view] < 0 else views.table[views.start[view] + shown].astype(np.int64)
+
+
+@numba.njit(cache=True)
+def _list_rows(leaves, asked, place, order):  # type: ignore[no-untyped-def]
+    for t in range(leaves.shape[0]):
+        for i in range(leaves.shape[1]):
+            leaf = leaves[t, i]
+            if asked[leaf]:
+                order[place[leaf]] = i
+                place[leaf] += 1
+
+
+@numba.njit(cache=True)
+def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
+    """What one child adds to the score of a split; ``n`` is the sum of its counts."""
+    if criterion == MAX:
+        most = np.int64(0)
+        for c in range(len(counts)):
+            most = max(most, counts[c])
+        return most
+    if criterion == INFORMATION_GAIN:
+        total = -entropy[n]
+        for c in range(len(counts)):
+            total += entropy[counts[c]]
+        return total
+    if n == 0:
+        return np.int64(0)
+    rest = n * n
+    for c in range(len(counts)):
+        rest -= counts[c] * counts[c]
+    whole = rest // n
+    return -((whole << fraction_bits) + ((rest - whole * n) << fraction_bits) // n)
+
+
+@numba.njit(cache=True)
+def _weight(gap, fine, coarse, shift):  # type: ignore[no-untyped-def]
+    """Upper bound of exp(−rate·gap)·2**SCALE, at least 1."""
+    high = gap >> shift
+    if high >= len(coarse):
+        return np.int64(1)
+    return (fine[gap & ((1 << shift) - 1)] * coarse[high] + ((1 << SCALE) - 1)) >> SCALE
+
+
+@numba.njit(cache=True)
+def _tally(codes, labels, order, first, last, source, start, table, counts, present):  # type: ignore[no-untyped-def]
+    """Rows of a leaf by code and label; a bit for every code that is present."""
+    for i in range(first, last):
+        row = order[i]
+        code = np.int64(codes[source, row])
+        if start >= 0:
+            code = np.int64(table[start + code])
+        counts[code, labels[row]] += 1
+        present[code >> 5] |= 1 << (code & 31)
+
+
+@numba.njit(cache=True)
+def _next_code(present, word):  # type: ignore[no-untyped-def]
+    """Lowest code whose bit is set, the bit being taken away; −1 if there is none."""
+    while word < len(present) and present[word] == 0:
+        word += 1
+    if word == len(present):
+        return np.int64(-1), word
+    bits = present[word]
+    lowest = bits & -bits
+    present[word] = bits ^ lowest
+    return WORD * word + LOWEST_BIT[((lowest * 0x077CB531) & 0xFFFFFFFF) >> 27], word
+
+
+@numba.njit(cache=True)
+def _score_children(counts, present, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
+    """Score of a split with a child for every code; leaves the tallies empty."""
+    total, word = np.int64(0), np.int64(0)
+    while True:
+        code, word = _next_code(present, word)
+        if code < 0:
+            return total
+        total += child_score(counts[code], counts[code].sum(), criterion, fraction_bits, entropy)
+        counts[code] = 0
+
+
+@numba.njit(cache=True)
+def _score_thresholds(  # type: ignore[no-untyped-def]
+    counts, present, lowest, highest, left, right, criterion, fraction_bits, entropy, begin, score
+):  # fmt: skip
+    """Ranges of thresholds with one score: where they begin, and that score; leaves the tallies empty."""
+    n_left, n_right = np.int64(0), right.sum()
+    left[:] = 0
+    ranges, next_, word = 0, lowest, np.int64(0)
+    while True:
+        code, word = _next_code(present, word)
+        last = highest if code < 0 else min(code, highest)
+        if next_ <= last:
+            begin[ranges] = next_
+            score[ranges] = child_score(left, n_left, criterion, fraction_bits, entropy) + child_score(
+                right, n_right, criterion, fraction_bits, entropy
+            )
+            ranges += 1
+            next_ = last + 1
+        if code < 0:
+            begin[ranges] = highest + 1
+            return ranges
+        for c in range(len(left)):
+            moved = counts[code, c]
+            left[c] += moved
+            right[c] -= moved
+            n_left += moved
+            n_right -= moved
+            counts[code, c] = 0
+
+
+@numba.njit(parallel=True, cache=True)
+def _score(  # type: ignore[no-untyped-def]
+    best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+    n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+):  # fmt: skip
+    """A choice belongs to one thread, which has tallies of its own."""
+    for choice in numba.prange(len(source)):
+        counts = np.zeros((CODES, n_labels), np.int64)
+        present = np.zeros(CODES // WORD, np.int64)
+        left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+        begin, score = np.empty(CODES + 1, np.int64), np.empty(CODES + 1, np.int64)
+        for leaf in range(len(best)):
+            low, high = lowest[leaf, choice], highest[leaf, choice]
+            if low > high:
+                continue
+            first, last = starts[leaf], starts[leaf + 1]
+            _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
+            if high == 0:
+                best[leaf, choice] = _score_children(counts, present, criterion, fraction_bits, entropy)
+                mass[leaf, choice] = 1 << SCALE
+                continue
+            right[:] = 0
+            for i in range(first, last):
+                right[labels[order[i]]] += 1
+            ranges = _score_thresholds(
+                counts, present, low, high, left, right, criterion, fraction_bits, entropy, begin, score
+            )
+            top = score[:ranges].max()
+            total = np.int64(0)
+            for r in range(ranges):
+                total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
+            best[leaf, choice], mass[leaf, choice] = top, total
+
+
+@numba.njit(cache=True)
+def _find(  # type: ignore[no-untyped-def]
+    leaves, choices, points, out, codes, labels, order, starts, source, start, table, lowest, highest,
+    n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+):  # fmt: skip
+    counts = np.zeros((CODES, n_labels), np.int64)
+    present = np.zeros(CODES // WORD, np.int64)
+    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    begin, score = np.empty(CODES + 1, np.int64), np.empty(CODES + 1, np.int64)
+    for k in range(len(leaves)):
+        leaf, choice, point = leaves[k], choices[k], points[k]
+        first, last = starts[leaf], starts[leaf + 1]
+        _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
+        right[:] = 0
+        for i in range(first, last):
+            right[labels[order[i]]] += 1
+        ranges = _score_thresholds(
+            counts, present, lowest[leaf, choice], highest[leaf, choice], left, right,
+            criterion, fraction_bits, entropy, begin, score,
+        )  # fmt: skip
+        top = score[:ranges].max()
+        for r in range(ranges):
+            weight = _weight(top - score[r], fine, coarse, shift)
+            size = (begin[r + 1] - begin[r]) * weight
+            if point < size:
+                out[0, k] = begin[r] + point // weight
+                out[1, k] = top - score[r]
+                out[2, k] = point % weight
+                break
+            point -= size

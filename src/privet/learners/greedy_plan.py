@@ -1,0 +1,103 @@
+"""How a greedy tree shares its budget over its levels, and what it knows of the rows of its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privet.errors import QuestionError
+from privet.privacy import Cost
+
+SHARES = ("default", "paper")
+DEEPEST = 24
+
+ROWS_SHARE, LEAVES_SHARE = Fraction(1, 10), Fraction(3, 10)
+GROWTH = 1
+"""Parts of the budget that the rows of all levels and the labels of the leaves get; the rest chooses splits,
+each level getting ``GROWTH`` times what the level above it gets."""
+
+
+@dataclass(frozen=True)
+class LevelShares:
+    """Shares of the budget, as fractions of all of it.
+
+    Attributes
+    ----------
+    rows, split : tuple of Fraction (depth,)
+        Of a level's numbers of rows, and of each of its choices of a split.
+    last_rows : Fraction
+        Of the rows of the last leaves; 0 where they are not asked.
+    leaves : Fraction
+        Of the leaves' label counts.
+    choices : int
+        How many choices make a level's splits.
+    """
+
+    rows: tuple[Fraction, ...]
+    split: tuple[Fraction, ...]
+    last_rows: Fraction
+    leaves: Fraction
+    choices: int = 1
+
+
+def even_shares(depth: int, n_cut: int) -> LevelShares:
+    """The same for every question: a threshold of each of ``n_cut`` features, then the split, a level."""
+    each = Fraction(1, (2 + n_cut) * depth + 2)
+    return LevelShares((each,) * depth, (each,) * depth, each, each, 1 + n_cut)
+
+
+def default_shares(depth: int) -> LevelShares:
+    """Little for rows, which only stop the growth; more for leaves and, most, for splits."""
+    weights = [Fraction(GROWTH) ** level for level in range(depth)]
+    splits = 1 - ROWS_SHARE - LEAVES_SHARE
+    return LevelShares(
+        (ROWS_SHARE / depth,) * depth,
+        tuple(splits * weight / sum(weights) for weight in weights),
+        Fraction(0),
+        LEAVES_SHARE,
+    )
+
+
+@dataclass(frozen=True)
+class RowEstimates:
+    """Rows of every node from all that was asked about it: a mean weighted by precision."""
+
+    total: np.ndarray
+    precision: np.ndarray
+
+    @classmethod
+    def none(cls, n_nodes: int) -> RowEstimates:
+        """Nothing was asked yet."""
+        return cls(np.zeros(n_nodes), np.zeros(n_nodes))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Rows of every node; 0 where nothing was asked."""
+        return self.total / np.where(self.precision > 0, self.precision, 1)
+
+    def more(self, nodes: np.ndarray, noisy_rows: np.ndarray, variance: float) -> RowEstimates:
+        """The estimates after one more answer about some nodes."""
+        total, precision = self.total.copy(), self.precision.copy()
+        total[nodes] += noisy_rows / variance
+        precision[nodes] += 1 / variance
+        return RowEstimates(total, precision)
+
+    def padded(self, n_nodes: int) -> RowEstimates:
+        """The estimates after new nodes have grown."""
+        new = np.zeros(n_nodes)
+        return RowEstimates(np.concatenate([self.total, new]), np.concatenate([self.precision, new]))
+
+
+def count_sd(cost: Cost, n_trees: int) -> float:
+    """Standard deviation, about, of a count asked of every tree at a cost."""
+    if cost.epsilon is not None:
+        return float(n_trees / cost.epsilon) * 2**0.5
+    return float(n_trees / (2 * cost.rho)) ** 0.5
+
+
+def check_depth(depth: object, least: int = 1) -> None:
+    """Refuse a depth that is none."""
+    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not least <= depth <= DEEPEST:
+        raise QuestionError(f"max_depth must be a whole number from {least} to {DEEPEST}.")

@@ -1,0 +1,169 @@
+"""Trees that grow level by level: which splits their open leaves may take, and what becomes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privet.errors import QuestionError
+from privet.privacy import ChosenSplits
+from privet.schema import Categorical, Continuous, Feature, Schema
+from privet.structure import MultiwayTrees, Splits, Views
+
+CONTINUOUS = ("mechanism", "bins")
+MAX_NODES = 1 << 20
+"""Nodes of growing trees: a level that would bring more is not grown."""
+
+
+@dataclass(frozen=True)
+class Menu:
+    """One choice a feature.
+
+    Attributes
+    ----------
+    views : Views
+    view : int32 (features,)
+    highest : int32 (features,)
+        Highest threshold; 0 where a split has a child for every code of its view.
+    children : int64 (features,)
+        Children of a split.
+    """
+
+    views: Views
+    view: np.ndarray
+    highest: np.ndarray
+    children: np.ndarray
+
+    def branches(self, trees: MultiwayTrees) -> np.ndarray:
+        """Number of children of every node of trees grown from this menu; 0 in a leaf."""
+        of_view = np.zeros(len(self.views.source) + 1, np.int64)
+        of_view[self.view] = self.children
+        return of_view[trees.view]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Growing trees.
+
+    Attributes
+    ----------
+    trees : MultiwayTrees
+        Leaves are numbered in the order of nodes.
+    lowest, highest : int32 (nodes, features)
+        Thresholds that are left to a node, as in `Splits`.
+    level : int64 (nodes,)
+        0 at a root.
+    """
+
+    trees: MultiwayTrees
+    lowest: np.ndarray
+    highest: np.ndarray
+    level: np.ndarray
+
+    @property
+    def leaves(self) -> np.ndarray:
+        """Nodes that are leaves, in the order of their numbers."""
+        return np.flatnonzero(self.trees.view < 0)
+
+
+def split_menu(schema: Schema, continuous: str, n_bins: int) -> Menu:
+    """What every feature of a schema offers: thresholds if it is continuous and not cut into bins."""
+    tables, highest, children = [], [], []
+    for j, feature in enumerate(schema.features):
+        if isinstance(feature, Continuous) and continuous == "mechanism":
+            tables.append((j, np.arange(feature.n_codes)))
+            highest.append(feature.n_cells - 1 + feature.missing)
+        else:
+            tables.append((j, _branches(feature, n_bins)))
+            highest.append(0)
+        children.append(2 if highest[-1] else int(tables[-1][1].max()) + 1)
+    kept = [(j, table) for (j, table), high in zip(tables, highest, strict=True) if not high]
+    places = iter(range(len(schema.features), len(schema.features) + len(kept)))
+    view = [j if high else next(places) for j, high in enumerate(highest)]
+    views = Views.of(len(schema.features), kept)
+    return Menu(views, np.array(view, np.int32), np.array(highest, np.int32), np.array(children, np.int64))
+
+
+def _branches(feature: Feature, n_bins: int) -> np.ndarray:
+    """Branch of every code of a feature.
+
+    What is missing or unknown has a branch of its own where the schema expects it, and otherwise goes to
+    the first.
+    """
+    if isinstance(feature, Categorical):
+        known = np.arange(len(feature.categories))
+    else:
+        known = np.arange(feature.n_cells) * min(n_bins, feature.n_cells) // feature.n_cells
+    stray = known.max() + 1 if feature.missing else 0
+    return np.concatenate([known, np.full(feature.n_codes - len(known), stray)])
+
+
+def seedlings(menu: Menu, n_trees: int) -> Growth:
+    """Trees that are a root each."""
+    nodes = np.arange(n_trees, dtype=np.int64)
+    trees = MultiwayTrees(
+        menu.views, nodes, np.full(n_trees, -1, np.int32), np.zeros(n_trees, np.uint16), nodes.copy()
+    )
+    # One child is no split.
+    lowest = np.where(menu.children > 1, np.minimum(menu.highest, 1), 1).astype(np.int32)
+    highest = np.where(menu.children > 1, menu.highest, 0).astype(np.int32)
+    shape = (n_trees, len(menu.view))
+    return Growth(
+        trees, np.broadcast_to(lowest, shape), np.broadcast_to(highest, shape), np.zeros(n_trees, np.int64)
+    )
+
+
+def open_splits(growth: Growth, menu: Menu, closed: np.ndarray) -> Splits:
+    """What the leaves may take that are not ``closed`` (a bool for every node)."""
+    leaves = growth.leaves
+    shut = closed[leaves][:, None]
+    lowest = np.where(shut, 1, growth.lowest[leaves]).astype(np.int32)
+    return Splits(menu.view, lowest, np.where(shut, 0, growth.highest[leaves]).astype(np.int32))
+
+
+def grown(growth: Growth, menu: Menu, chosen: ChosenSplits) -> Growth:
+    """The trees after their leaves took the splits that were chosen for them.
+
+    A feature with a child for every code is not offered again below; a threshold halves the range that is.
+    """
+    split = np.flatnonzero(chosen.choice >= 0)
+    node, choice, cut = growth.leaves[split], chosen.choice[split], chosen.threshold[split]
+    width = menu.children[choice]
+    first = len(growth.trees.view) + np.concatenate([[0], np.cumsum(width)])[:-1]
+    parent, offered = np.repeat(node, width), np.repeat(choice, width)
+    second = np.arange(len(parent)) - np.repeat(first - len(growth.trees.view), width)
+    lowest, highest = growth.lowest[parent].copy(), growth.highest[parent].copy()
+    here, at = np.arange(len(parent)), np.repeat(cut, width)
+    lowest[here, offered] = np.where(at == 0, 1, np.where(second == 1, at + 1, lowest[here, offered]))
+    highest[here, offered] = np.where(at == 0, 0, np.where(second == 0, at - 1, highest[here, offered]))
+    return Growth(
+        _split(growth.trees, node, menu.view[choice], cut, first, len(parent)),
+        np.concatenate([growth.lowest, lowest]),
+        np.concatenate([growth.highest, highest]),
+        np.concatenate([growth.level, growth.level[parent] + 1]),
+    )
+
+
+def _split(
+    trees: MultiwayTrees, node: np.ndarray, view: np.ndarray, cut: np.ndarray, first: np.ndarray, more: int
+) -> MultiwayTrees:
+    views = np.concatenate([trees.view, np.full(more, -1, np.int32)])
+    threshold = np.concatenate([trees.threshold, np.zeros(more, np.uint16)])
+    child = np.concatenate([trees.child, np.zeros(more, np.int64)])
+    views[node], threshold[node], child[node] = view, cut, first
+    return numbered(replace(trees, view=views, threshold=threshold, child=child))
+
+
+def numbered(trees: MultiwayTrees) -> MultiwayTrees:
+    """The same trees, their leaves numbered in the order of nodes."""
+    leaf = trees.view < 0
+    return replace(trees, child=np.where(leaf, np.cumsum(leaf) - 1, trees.child))
+
+
+def check_continuous(continuous: str, n_bins: int) -> None:
+    """Refuse ways of splitting a continuous feature that do not exist."""
+    if continuous not in CONTINUOUS:
+        raise QuestionError(f"continuous must be one of {', '.join(CONTINUOUS)}.")
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 2 <= n_bins <= 1000:
+        raise QuestionError("n_bins must be a whole number from 2 to 1000.")

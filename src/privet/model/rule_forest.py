@@ -1,0 +1,158 @@
+"""Trees whose every node has noisy label counts, as they were released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from privet.data import encode, open_table
+from privet.errors import QuestionError
+from privet.kernels.predict import normalised, row_shares
+from privet.model.card import PrivacyCard
+from privet.model.file import write_model
+from privet.model.rules import Rules, counted_rules, parents
+from privet.schema import Scalar, Schema
+from privet.soundness import check_structure
+from privet.structure import LeafVotes, MultiwayTrees, Views
+
+VOTES = ("counts", "confidence")
+
+
+@dataclass(frozen=True)
+class RuleForest:
+    """Multi-way trees with noisy label counts of every node: each node is a rule.
+
+    Attributes
+    ----------
+    trees : MultiwayTrees
+    counts : float64 (nodes, labels)
+        Noisy, of every node, as corrected by the learner.
+    variance : float64 (nodes,)
+        Of the noise of one count.
+    votes : {"counts", "confidence"}
+        What a leaf says: shares of its counts, or its most frequent label weighted by that label's share.
+    schema : Schema
+    card : PrivacyCard
+    """
+
+    trees: MultiwayTrees
+    counts: np.ndarray
+    variance: np.ndarray
+    votes: str
+    schema: Schema
+    card: PrivacyCard
+    kind = "rule-forest"
+
+    @cached_property
+    def node_shares(self) -> np.ndarray:
+        """Label shares of every node; one without rows says what its parent says."""
+        known = np.maximum(self.counts, 0.0)
+        shares = normalised(known)
+        above = self._parents
+        for node in np.flatnonzero((known.sum(axis=1) <= 0) & (above >= 0)):
+            shares[node] = shares[above[node]]
+        return shares
+
+    @property
+    def predictor(self) -> LeafVotes:
+        """What predictions are made of."""
+        said = self.node_shares[self.trees.view < 0]
+        if self.votes == "confidence":
+            said = said * np.eye(said.shape[1])[said.argmax(axis=1)]
+        return LeafVotes(self.trees, said)
+
+    def shares(self, source: Any) -> np.ndarray:
+        """Weight of each label for each row, ``(rows, labels)``."""
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
+        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+
+    def rules(
+        self,
+        top: int | None = None,
+        *,
+        label: Scalar | None = None,
+        min_support: float = 0,
+        sort: str = "strength",
+        inner: bool = True,
+    ) -> Rules:
+        """Rules and sub-rules, strongest first; only those of the leaves without ``inner``.
+
+        See `Rules.select` for the other parameters.
+        """
+        nodes = np.arange(len(self.counts)) if inner else np.flatnonzero(self.trees.view < 0)
+        roots = normalised(np.maximum(self.counts[self.trees.roots], 0.0).sum(axis=0))
+        found = counted_rules(
+            self.trees, self.schema, self._tree[nodes], nodes, self.counts[nodes], self.variance[nodes], roots
+        )
+        return found.select(top, label=label, min_support=min_support, sort=sort)
+
+    def describe(self) -> dict[str, Any]:
+        """Structure and size, as plain data."""
+        view, names = self.trees.view, self.schema.feature_names
+        used = np.bincount(self.trees.views.source[view[view >= 0]], minlength=len(names))
+        return {
+            "kind": self.kind,
+            "trees": self.trees.n_trees,
+            "depth": int(self._depth.max()),
+            "leaves": self.trees.n_leaves,
+            "labels": list(self.schema.label.values),
+            "splits by feature": dict(zip(names, map(int, used), strict=True)),
+            "votes": self.votes,
+            "noise per count of a leaf": float(np.sqrt(self.variance[view < 0].mean())),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file."""
+        header = {
+            "kind": self.kind,
+            "schema": self.schema.to_dict(),
+            "card": self.card.to_dict(),
+            "votes": self.votes,
+        }
+        trees, views = self.trees, self.trees.views
+        arrays = {
+            "source": views.source, "start": views.start, "table": views.table,
+            "roots": trees.roots, "view": trees.view, "threshold": trees.threshold, "child": trees.child,
+            "counts": self.counts, "variance": self.variance,
+        }  # fmt: skip
+        write_model(path, header, arrays)
+
+    @classmethod
+    def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Build the model from what its file holds."""
+        schema = Schema.from_dict(header["schema"])
+        views = Views(arrays["source"], arrays["start"], arrays["table"])
+        names = ("roots", "view", "threshold", "child")
+        trees = MultiwayTrees(views, *(arrays[name] for name in names))
+        check_structure(trees, schema)
+        counts, variance = arrays["counts"], arrays["variance"]
+        shape = (len(trees.view), len(schema.label.values))
+        if counts.shape != shape or variance.shape != shape[:1] or counts.dtype.kind != "f":
+            raise QuestionError("the counts of this model do not fit its trees.")
+        if not (np.isfinite(counts).all() and (variance >= 0).all()) or header["votes"] not in VOTES:
+            raise QuestionError("this model has counts or votes that cannot be.")
+        return cls(trees, counts, variance, header["votes"], schema, PrivacyCard(**header["card"]))
+
+    @cached_property
+    def _parents(self) -> np.ndarray:
+        return parents(self.trees, self.schema)
+
+    @cached_property
+    def _depth(self) -> np.ndarray:
+        depth = np.zeros(len(self.counts), np.int64)
+        for node in np.flatnonzero(self._parents >= 0):
+            depth[node] = depth[self._parents[node]] + 1
+        return depth
+
+    @cached_property
+    def _tree(self) -> np.ndarray:
+        tree = np.zeros(len(self.counts), np.int64)
+        tree[self.trees.roots] = np.arange(self.trees.n_trees)
+        for node in np.flatnonzero(self._parents >= 0):
+            tree[node] = tree[self._parents[node]]
+        return tree
