@@ -27,6 +27,7 @@ MAY_DRAW = {
     "learners/forest_plan.py": "public structure",
     "learners/count_forest.py": "public structure, and the draws of probabilistic voting",
     "learners/count_structure.py": "public structure",
+    "parties/structure.py": "public structure",
     "cli/population.py": "invented people",
     "studies/fletcher_islam_2017.py": "public data",
     "cli/demo.py": "invented people",

@@ -23,7 +23,15 @@ from privet.learners import (
     PrivateScore,
     private_score,
 )
-from privet.model import AdditiveModel, CountForest, LabelForest, PrivacyCard, RuleForest, load_model
+from privet.model import (
+    AdditiveModel,
+    CountForest,
+    LabelForest,
+    PrivacyCard,
+    RuleForest,
+    UnionForest,
+    load_model,
+)
 from privet.model.tree import export_text
 from privet.pictures.tree import plot_tree
 from privet.privacy import Budget, Ledger, Protected, protect
@@ -57,6 +65,7 @@ __all__ = [
     "RuleForest",
     "Schema",
     "SchemaError",
+    "UnionForest",
     "UnknownAccount",
     "__version__",
     "export_text",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli import ask, budget, demo, fit, model, plan, schema, score
+from privet.cli import ask, budget, demo, fit, model, party, plan, schema, score
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -66,6 +66,7 @@ app.command()(model.describe)
 app.add_typer(ask.app, name="ask")
 app.add_typer(budget.app, name="budget")
 app.add_typer(schema.app, name="schema")
+app.add_typer(party.app, name="party")
 app.command()(demo.demo)
 
 

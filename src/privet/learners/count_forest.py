@@ -280,10 +280,8 @@ class CountForestClassifier(PrivateClassifier):
 
     @property
     def _n_trees(self) -> int:
-        """Fewer trees where little can be asked of each; all from public quantities."""
-        if self.n_trees is not None:
-            return self.n_trees
-        return MANY_TREES if self.delta else int(np.clip(round(30 * sqrt(self.epsilon)), 10, MANY_TREES))
+        """Number of trees, asked for or by default."""
+        return default_trees(self.epsilon, self.delta) if self.n_trees is None else self.n_trees
 
     def _check_parameters(self, schema: Schema) -> None:
         for name, allowed in (("structure", STRUCTURES), ("voting", VOTINGS), ("rows", ROWS)):
@@ -298,6 +296,11 @@ class CountForestClassifier(PrivateClassifier):
             raise SchemaError("this batch has another schema than those before.", "encode it alike.")
         if self._n_trees != self._earlier.trees.n_trees:
             raise QuestionError("n_trees cannot change between batches.", "set it back, or fit anew.")
+
+
+def default_trees(epsilon: float, delta: float = 0) -> int:
+    """Fewer trees where little can be asked of each; all from public quantities."""
+    return MANY_TREES if delta else int(np.clip(round(30 * sqrt(epsilon)), 10, MANY_TREES))
 
 
 def prices(budget: Budget) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
@@ -344,9 +347,13 @@ def exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:
             everyone += cost
         else:
             declared[batch["batch"]] = declared.get(batch["batch"], Fraction(0)) + cost
-    total = everyone + max(declared.values())
-    text = f"{float(total):.12g}"
-    return text if Fraction(text) == total else str(total)
+    return written(everyone + max(declared.values()))
+
+
+def written(value: Fraction) -> str:
+    """An exact number as a card states it: a decimal where that is short."""
+    text = f"{float(value):.12g}"
+    return text if Fraction(text) == value else str(value)
 
 
 def _history(batch: str | None, card: PrivacyCard) -> dict[str, Any]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
+
+from privet.errors import QuestionError
+
+NUMBER = re.compile(r"\d{1,60}(\.\d{1,60})?(e-?\d{1,3})?(/\d{1,60})?")
+"""What a card may state: longer exponents would take forever to read exactly."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,11 @@ class PrivacyCard:
             ("neighbours", self.neighbours),
             *(("caveat", caveat) for caveat in self.caveats),
             *(("asked", f"{q['question']} ({q['composition']})") for q in self.questions),
+            *(("party", line) for line in _parties(self.batches)),
             ("learner", ", ".join(f"{k}={v}" for k, v in self.learner.items())),
             ("data set", self.account),
             ("schema", self.schema),
-            ("receipt", self.receipt[:32]),
+            *([("receipt", self.receipt[:32])] if self.receipt else []),
             ("made by", f"privet {self.version}"),
         ]
 
@@ -73,7 +80,26 @@ class PrivacyCard:
     @property
     def promise(self) -> str:
         """The guarantee in one line."""
-        pure = Fraction(self.delta) == 0
+        pure = stated(self.delta) == 0
         text = f"{self.epsilon}" if pure else f"({self.epsilon}, {self.delta})"
         text += "-differential privacy"
         return text if self.private else f"NONE: {text} does not hold here"
+
+
+def stated(number: object) -> Fraction:
+    """An exact number that a file states."""
+    if not isinstance(number, str) or not NUMBER.fullmatch(number):
+        raise QuestionError("this does not state a number.")
+    return Fraction(number)
+
+
+def _parties(batches: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for every party of a merged model, those of its parts after it."""
+    lines = []
+    for batch in batches:
+        if "party" in batch:
+            cost = f"ε={batch['epsilon']}" + ("" if stated(batch["delta"]) == 0 else f", δ={batch['delta']}")
+            more = [f"{name} {batch[name][:16]}" for name in ("key", "receipt") if batch.get(name)]
+            lines += [", ".join([f"{batch['party']}: {cost}", *more])]
+            lines += [f"– {line}" for line in _parties(batch.get("parties", []))]
+    return lines

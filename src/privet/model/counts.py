@@ -13,7 +13,6 @@ import numpy as np
 from privet.data import encode, open_table
 from privet.errors import QuestionError
 from privet.kernels.predict import row_shares
-from privet.kernels.vote import vote
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
@@ -66,11 +65,6 @@ class CountForest:
         codes = encode(open_table(source, self.schema), self.schema, with_label=False)
         return row_shares(self.predictor, codes.features, len(self.schema.label.values))
 
-    def votes(self, source: Any) -> np.ndarray:
-        """Sum of what the leaves of each row say, ``(rows, labels)``."""
-        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return vote(self.trees, codes.features, self.values)
-
     def with_voting(self, voting: str) -> CountForest:
         """The same release, read another way."""
         return replace(self, voting=voting)
@@ -110,6 +104,10 @@ class CountForest:
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file."""
+        write_model(path, *self.to_file())
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model's file."""
         header = {
             "kind": self.kind,
             "schema": self.schema.to_dict(),
@@ -119,7 +117,7 @@ class CountForest:
             "voting": self.voting,
         }
         arrays = {**trees_to_arrays(self.trees), "counts": self.counts, "prior": self.prior}
-        write_model(path, header, arrays)
+        return header, arrays
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:

@@ -10,9 +10,10 @@ from privet.model.counts import CountForest
 from privet.model.file import read_model
 from privet.model.forest import LabelForest
 from privet.model.rule_forest import RuleForest
+from privet.model.union import UnionForest
 
-Model = LabelForest | CountForest | RuleForest | AdditiveModel
-KINDS = {model.kind: model for model in (LabelForest, CountForest, RuleForest, AdditiveModel)}
+Model = LabelForest | CountForest | RuleForest | AdditiveModel | UnionForest
+KINDS = {model.kind: model for model in (LabelForest, CountForest, RuleForest, AdditiveModel, UnionForest)}
 
 
 def load_model(path: str | Path) -> Model:
@@ -23,6 +24,7 @@ def load_model(path: str | Path) -> Model:
         raise ModelFileError(f"{str(path)!r} holds a {kind!r}.", "give a model, or update privet.")
     try:
         model: Model = KINDS[kind].from_file(header, arrays)
+        model.card.rows()
     except (PrivetError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"{str(path)!r} does not hold a sound model ({error}).", "fetch it again."

@@ -1,0 +1,144 @@
+"""Forests over different attributes of the same people, as one model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from privet.data import encode, open_table
+from privet.errors import QuestionError
+from privet.kernels.predict import row_shares
+from privet.model.card import PrivacyCard
+from privet.model.counts import CountForest
+from privet.model.file import write_model
+from privet.model.forest import describe_trees
+from privet.model.voting import VOTINGS
+from privet.schema import Schema
+from privet.structure import CompleteTrees, LeafVotes, Views
+
+MAX_VIEWS = 1 << 16
+MAX_CELLS = 1 << 28
+
+
+@dataclass(frozen=True)
+class UnionForest:
+    """Count forests that each know some of the features; they may differ in depth, trees and noise.
+
+    Attributes
+    ----------
+    forests : sequence of CountForest
+        Each under a schema of its own features and the common label.
+    voting : str
+    schema : Schema
+        All features, forest after forest.
+    card : PrivacyCard
+    """
+
+    forests: Sequence[CountForest]
+    voting: str
+    schema: Schema
+    card: PrivacyCard
+    kind = "union-forest"
+
+    def __post_init__(self) -> None:
+        names = [name for forest in self.forests for name in forest.schema.feature_names]
+        labels = [forest.schema.label for forest in self.forests]
+        if names != self.schema.feature_names or any(label != self.schema.label for label in labels):
+            raise QuestionError("the forests of this union do not fit its schema.")
+        n_views = sum(len(forest.trees.views.source) for forest in self.forests)
+        n_trees, depth = (
+            sum(f.trees.n_trees for f in self.forests),
+            max(f.trees.depth for f in self.forests),
+        )
+        if n_views > MAX_VIEWS or (n_trees << depth) * len(self.schema.label.values) > MAX_CELLS:
+            raise QuestionError("this union has too many leaves.", "unite fewer or shallower trees.")
+        if self.voting not in VOTINGS:
+            raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
+        object.__setattr__(self, "forests", tuple(f.with_voting(self.voting) for f in self.forests))
+
+    @cached_property
+    def predictor(self) -> LeafVotes:
+        """What predictions are made of: the trees of all forests, made equally deep."""
+        trees = stacked(self.forests)
+        # Wherever a row goes below what was a leaf, it hears what the leaf says.
+        values = [np.repeat(f.values, trees.n_leaves // f.trees.n_leaves, axis=1) for f in self.forests]
+        prior = np.mean([forest.prior for forest in self.forests], axis=0)
+        return LeafVotes(trees, np.concatenate(values), prior if self.voting == "posterior" else None)
+
+    def shares(self, source: Any) -> np.ndarray:
+        """Weight of each label for each row, ``(rows, labels)``: all trees of all forests vote."""
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
+        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+
+    def with_voting(self, voting: str) -> UnionForest:
+        """The same release, read another way."""
+        return replace(self, voting=voting)
+
+    def describe(self) -> dict[str, Any]:
+        """Structure and size, as plain data."""
+        told = [describe_trees(forest.trees, forest.schema) for forest in self.forests]
+        return {
+            "kind": self.kind,
+            "forests": len(told),
+            "trees": sum(t["trees"] for t in told),
+            "depth": [t["depth"] for t in told],
+            "leaves": sum(t["leaves"] for t in told),
+            "labels": list(self.schema.label.values),
+            "splits by feature": {n: s for t in told for n, s in t["splits by feature"].items()},
+            "voting": self.voting,
+            "noise per count": [forest.variance**0.5 for forest in self.forests],
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file."""
+        parts = [forest.to_file() for forest in self.forests]
+        header = {
+            "kind": self.kind,
+            "schema": self.schema.to_dict(),
+            "card": self.card.to_dict(),
+            "voting": self.voting,
+            "forests": [head for head, _ in parts],
+        }
+        arrays = {f"{i}.{name}": a for i, (_, own) in enumerate(parts) for name, a in own.items()}
+        write_model(path, header, arrays)
+
+    @classmethod
+    def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Build the model from what its file holds."""
+        own: list[dict[str, np.ndarray]] = [{} for _ in header["forests"]]
+        for name, array in arrays.items():
+            number, _, rest = name.partition(".")
+            own[int(number)][rest] = array
+        forests = [CountForest.from_file(head, a) for head, a in zip(header["forests"], own, strict=True)]
+        schema = Schema.from_dict(header["schema"])
+        return cls(forests, header["voting"], schema, PrivacyCard(**header["card"]))
+
+
+def stacked(forests: Sequence[CountForest]) -> CompleteTrees:
+    """Trees of all forests over the features of all; those less deep than others split on, at will."""
+    trees = [forest.trees for forest in forests]
+    depth, views = max(t.depth for t in trees), [t.views for t in trees]
+    source = _shifted([v.source for v in views], [len(forest.schema.features) for forest in forests])
+    start = _shifted([v.start for v in views], [len(v.table) for v in views])
+    plain = np.concatenate([v.start < 0 for v in views])
+    table = np.concatenate([v.table for v in views])
+    view = _shifted([_deeper(t.view, depth) for t in trees], [len(v.source) for v in views])
+    threshold = np.concatenate([_deeper(t.threshold, depth) for t in trees])
+    return CompleteTrees(Views(source, np.where(plain, -1, start), table), view, threshold, depth)
+
+
+def _shifted(arrays: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
+    """Arrays one after the other, each moved on by the sizes of those before it."""
+    first = np.cumsum([0, *sizes])
+    return np.concatenate([a + a.dtype.type(n) for a, n in zip(arrays, first[:-1], strict=True)])
+
+
+def _deeper(nodes: np.ndarray, depth: int) -> np.ndarray:
+    out = np.zeros((len(nodes), 1 << depth), nodes.dtype)
+    out[:, : nodes.shape[1]] = nodes
+    return out

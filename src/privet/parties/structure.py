@@ -1,0 +1,163 @@
+"""What parties agree on before any of them asks its rows: trees, voting, price, schema."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from privet.errors import ModelFileError, PrivetError, QuestionError
+from privet.learners.count_forest import default_trees, prices
+from privet.learners.majority_forest import check_size, forest_depth
+from privet.learners.random_trees import random_complete_trees
+from privet.model.card import stated
+from privet.model.file import read_model, to_bytes, write_whole
+from privet.model.forest import trees_from_arrays, trees_to_arrays
+from privet.model.voting import VOTINGS
+from privet.privacy import LABEL_ROWS, Budget, Charge, leaf_rows
+from privet.privacy.tree_questions import MAX_CELLS
+from privet.privacy.wall import cost_of
+from privet.schema import Schema
+from privet.structure import CompleteTrees
+
+KIND = "party-structure"
+
+
+@dataclass(frozen=True)
+class PublicStructure:
+    """A forest without counts, and what a party pays to fill it.
+
+    Attributes
+    ----------
+    trees : CompleteTrees
+    schema : Schema
+    budget : Budget
+        What each party is asked to spend.
+    voting : str
+    seed : int
+        Public; whoever draws with it gets the same trees.
+    """
+
+    trees: CompleteTrees
+    schema: Schema
+    budget: Budget
+    voting: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_size(self.trees.n_trees, self.trees.depth)
+        if self.voting not in VOTINGS:
+            raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
+        if np.prod(self.shape) > MAX_CELLS:
+            raise QuestionError("these trees have too many leaves.", "take fewer or shallower trees.")
+        self.plan(self.budget)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of a party's counts: trees, leaves, labels."""
+        return self.trees.n_trees, self.trees.n_leaves, len(self.schema.label.values)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything that was agreed on."""
+        return hashlib.sha256(self._bytes()).hexdigest()
+
+    def plan(self, budget: Budget) -> list[Charge]:
+        """What a party asks of its rows: rows by label, then rows by leaf and label."""
+        labels, leaves = prices(budget)
+        n_trees = self.trees.n_trees
+        return [
+            Charge(LABEL_ROWS, cost_of(labels.get("epsilon"), labels.get("rho"))),
+            Charge(leaf_rows(n_trees), cost_of(leaves.get("epsilon"), leaves.get("rho"), n_trees)),
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """What was agreed on, as plain data."""
+        return {
+            "kind": KIND,
+            "fingerprint": self.fingerprint,
+            "schema": self.schema.fingerprint,
+            "trees": self.trees.n_trees,
+            "depth": self.trees.depth,
+            "voting": self.voting,
+            "budget of each party": str(self.budget),
+            "seed": self.seed,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the structure to one file."""
+        write_whole(path, self._bytes())
+
+    def _bytes(self) -> bytes:
+        header = {
+            "kind": KIND,
+            "schema": self.schema.to_dict(),
+            "depth": self.trees.depth,
+            "epsilon": str(self.budget.epsilon),
+            "delta": str(self.budget.delta),
+            "voting": self.voting,
+            "seed": self.seed,
+        }
+        return to_bytes(header, trees_to_arrays(self.trees))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a structure from its file; one that could not be asked of any table is refused."""
+        header, arrays = read_model(path)
+        if header.get("kind") != KIND:
+            raise ModelFileError(
+                f"{str(path)!r} is not a structure.", "give a file written by `privet party structure`."
+            )
+        try:
+            schema, seed = Schema.from_dict(header["schema"]), header["seed"]
+            budget = Budget(stated(header["epsilon"]), stated(header["delta"]))
+            trees = trees_from_arrays(arrays, header["depth"], schema)
+            return cls(trees, schema, budget, header["voting"], seed)
+        except (PrivetError, KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(
+                f"{str(path)!r} does not hold a sound structure ({error}).", "fetch it again."
+            ) from None
+
+
+def draw_structure(
+    schema: Schema,
+    epsilon: float = 1.0,
+    delta: float = 0,
+    *,
+    n_trees: int | None = None,
+    max_depth: int | None = None,
+    voting: str = "posterior",
+    seed: int = 0,
+) -> PublicStructure:
+    """Draw random trees from a schema and a public seed; no row is involved.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public contract of every party's table.
+    epsilon, delta : float
+        What each party is asked to spend.
+    n_trees, max_depth : int, optional
+        By default as `CountForestClassifier` with ``structure="fletcher-islam"`` has them.
+    voting : str
+        How the merged model combines leaves.
+    seed : int
+    """
+    budget = Budget(epsilon, delta)
+    trees = default_trees(float(budget.epsilon), float(budget.delta)) if n_trees is None else n_trees
+    check_seed(seed)
+    check_size(trees, 1 if max_depth is None else max_depth)
+    depth = forest_depth(schema, trees) if max_depth is None else max_depth
+    # A seed of this generator draws the same numbers in every version of numpy.
+    drawn = random_complete_trees(schema, trees, depth, np.random.RandomState(seed))
+    return PublicStructure(drawn, schema, budget, voting, seed)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse a seed that does not name one drawing."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise QuestionError("the seed must be a whole number from 0 to 2**32 − 1.")

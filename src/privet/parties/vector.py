@@ -1,0 +1,209 @@
+"""What one party says: noisy counts for an agreed structure, with their card, signed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from privet.errors import ModelFileError, PrivetError, SchemaError
+from privet.learners.count_forest import written
+from privet.model import PrivacyCard
+from privet.model.card import stated
+from privet.model.file import from_bytes, read_whole, to_bytes, write_whole
+from privet.parties.keys import PrivateKey, check_party, open_signed, public_key, sign
+from privet.parties.structure import PublicStructure
+from privet.privacy import NEIGHBOURS, Budget, Charge, NoisyCounts, Protected
+from privet.version import __version__
+
+KIND = "party-vector"
+MAX_COUNT = 1 << 48
+"""Counts of any number of parties then add up without overflow."""
+
+
+@dataclass(frozen=True)
+class SignedVector:
+    """Noisy counts of one party, verified to be what the holder of ``key`` signed.
+
+    Attributes
+    ----------
+    party : str
+    key : str
+        Public key, as hexadecimal digits.
+    structure : str
+        Fingerprint of the structure that the counts belong to.
+    disjoint : bool
+        Whether the party declares that its people are with no other party.
+    noise : list of [str, str]
+        Law and parameter of the noise of ``label_rows`` and of ``counts``.
+    label_rows : int64 (labels,)
+    counts : int64 (trees, leaves, labels)
+    card : PrivacyCard
+    signed : bytes
+        The file.
+    """
+
+    party: str
+    key: str
+    structure: str
+    disjoint: bool
+    noise: list[list[str]]
+    label_rows: np.ndarray
+    counts: np.ndarray
+    card: PrivacyCard
+    signed: bytes
+
+    @property
+    def budget(self) -> Budget:
+        """What the party says that it spent."""
+        return Budget(stated(self.card.epsilon), stated(self.card.delta))
+
+    def describe(self) -> dict[str, Any]:
+        """Who says what, as plain data."""
+        return {
+            "kind": KIND,
+            "party": self.party,
+            "key": self.key,
+            "structure": self.structure,
+            "schema": self.card.schema,
+            "people": "declared to be with no other party" if self.disjoint else "may be with other parties",
+            "noise": ["{}, {}".format(*law) for law in self.noise],
+            "promise": self.card.promise,
+            "receipt": self.card.receipt,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the signed file."""
+        write_whole(path, self.signed)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a signed file; nothing of it is believed before its signature holds."""
+        return cls.from_bytes(read_whole(path), path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str | Path) -> Self:
+        """Read the bytes of a signed file; ``path`` is named in errors."""
+        key, payload = open_signed(data, path)
+        header, arrays = from_bytes(payload, path)
+        try:
+            if header.pop("kind") != KIND:
+                raise TypeError("another kind of file")
+            card = PrivacyCard(**header.pop("card"))
+            fields: dict[str, Any] = {**header, **arrays}
+            vector = cls(**fields, key=key, card=card, signed=data)
+            _check_types(vector)
+        except (PrivetError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(
+                f"{str(path)!r} is signed but not sound ({error}).", "ask the party for another."
+            ) from None
+        return vector
+
+
+def publish(
+    structure: PublicStructure,
+    protected: Protected,
+    party: str,
+    key: PrivateKey,
+    *,
+    epsilon: Any = None,
+    disjoint: bool = True,
+) -> SignedVector:
+    """Ask a party's own rows for the counts of an agreed structure, and sign them.
+
+    Parameters
+    ----------
+    structure : PublicStructure
+    protected : Protected
+        The party's rows; its account pays.
+    party : str
+        Name under which the counts are published.
+    key : PrivateKey
+    epsilon : number, optional
+        What to spend; by default what the structure says.
+    disjoint : bool
+        Whether the party declares that none of its people is with another party.
+
+    Privacy
+    -------
+    ε-DP or (ε, δ)-DP under adding or removing one row of this party, whatever the structure: two
+    questions in sequence, rows by label and rows by leaf and label of all trees. Proof: *Parties*.
+    """
+    check_party(party)
+    if protected.schema.fingerprint != structure.schema.fingerprint:
+        raise SchemaError(
+            "the structure was drawn for another schema than this table's.", "use the structure's schema."
+        )
+    budget = Budget(structure.budget.epsilon if epsilon is None else epsilon, structure.budget.delta)
+    plan = structure.plan(budget)
+    public_key(key)
+    protected.reserve(plan)
+    label_rows = protected.noisy_label_rows(**_price(plan[0]))
+    counts = protected.noisy_histogram(structure.trees, **_price(plan[1]))
+    header = {
+        "kind": KIND,
+        "party": party,
+        "structure": structure.fingerprint,
+        "disjoint": disjoint,
+        "noise": [[noisy.law, str(noisy.parameter)] for noisy in (label_rows, counts)],
+        "card": _card(structure, protected, party, budget, plan).to_dict(),
+    }
+    payload = to_bytes(header, {"label_rows": label_rows.values, "counts": counts.values})
+    return SignedVector.from_bytes(sign(payload, key), party)
+
+
+def expected_noise(structure: PublicStructure, budget: Budget) -> tuple[NoisyCounts, NoisyCounts]:
+    """Law of the noise that a budget buys in the two answers; the counts are left out."""
+    labels, leaves = structure.plan(budget)
+    return _law(labels, 1), _law(leaves, structure.trees.n_trees)
+
+
+def _law(charge: Charge, sensitivity: int) -> NoisyCounts:
+    cost, nothing = charge.cost, np.zeros(0, np.int64)
+    if cost.epsilon is not None:
+        return NoisyCounts(nothing, "laplace", sensitivity / cost.epsilon)
+    return NoisyCounts(nothing, "gaussian", sensitivity / (2 * cost.rho))
+
+
+def _price(charge: Charge) -> Mapping[str, Any]:
+    cost = charge.cost
+    return {"epsilon": cost.epsilon} if cost.epsilon is not None else {"rho": cost.rho}
+
+
+def _card(
+    structure: PublicStructure, protected: Protected, party: str, budget: Budget, plan: list[Charge]
+) -> PrivacyCard:
+    caveats = [] if protected.private else ["noise was drawn from a repeatable generator"]
+    return PrivacyCard(
+        epsilon=written(budget.epsilon),
+        delta=written(budget.delta),
+        neighbours=NEIGHBOURS,
+        private=not caveats,
+        caveats=caveats,
+        questions=[charge.to_dict() for charge in plan],
+        schema=structure.schema.fingerprint,
+        account=party,
+        receipt=protected.receipt.hash if protected.receipt else "",
+        learner={"name": "party", "trees": structure.trees.n_trees, "depth": structure.trees.depth},
+        version=__version__,
+    )
+
+
+def _check_types(vector: SignedVector) -> None:
+    """A signature says who wrote a file, not that it makes sense."""
+    check_party(vector.party)
+    _ = vector.budget
+    card, (labels, leaves) = vector.card, vector.noise
+    texts = (vector.structure, card.schema, card.receipt, card.account, *card.caveats, *labels, *leaves)
+    if not all(isinstance(text, str) and len(text) <= 200 and text.isprintable() for text in texts):
+        raise TypeError("text expected")
+    if not isinstance(vector.disjoint, bool) or card.private is not (not card.caveats):
+        raise TypeError("truth value expected")
+    for array, dimensions in ((vector.label_rows, 1), (vector.counts, 3)):
+        if array.dtype != np.int64 or array.ndim != dimensions or not array.size:
+            raise TypeError("counts expected")
+        if array.min() <= -MAX_COUNT or array.max() >= MAX_COUNT:
+            raise ValueError("counts beyond reason")
