@@ -204,4 +204,4 @@ def _report(title: str, told: dict[str, Any], as_json: bool) -> None:
         show_json(told)
         return
     out.print(title, soft_wrap=True)
-    out.print(facts((n, ", ".join(v) if isinstance(v, list) else v) for n, v in told.items()))
+    out.print(facts(told.items()))

@@ -46,16 +46,14 @@ class UnionForest:
     kind = "union-forest"
 
     def __post_init__(self) -> None:
-        names = [name for forest in self.forests for name in forest.schema.feature_names]
-        labels = [forest.schema.label for forest in self.forests]
-        if names != self.schema.feature_names or any(label != self.schema.label for label in labels):
+        features = tuple(feature for forest in self.forests for feature in forest.schema.features)
+        labels = {forest.schema.label for forest in self.forests}
+        if (features, labels) != (self.schema.features, {self.schema.label}):
             raise QuestionError("the forests of this union do not fit its schema.")
         n_views = sum(len(forest.trees.views.source) for forest in self.forests)
-        n_trees, depth = (
-            sum(f.trees.n_trees for f in self.forests),
-            max(f.trees.depth for f in self.forests),
-        )
-        if n_views > MAX_VIEWS or (n_trees << depth) * len(self.schema.label.values) > MAX_CELLS:
+        n_trees = sum(forest.trees.n_trees for forest in self.forests)
+        n_leaves = n_trees << max(forest.trees.depth for forest in self.forests)
+        if n_views > MAX_VIEWS or n_leaves * len(self.schema.label.values) > MAX_CELLS:
             raise QuestionError("this union has too many leaves.", "unite fewer or shallower trees.")
         if self.voting not in VOTINGS:
             raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
@@ -112,8 +110,8 @@ class UnionForest:
         """Build the model from what its file holds."""
         own: list[dict[str, np.ndarray]] = [{} for _ in header["forests"]]
         for name, array in arrays.items():
-            number, _, rest = name.partition(".")
-            own[int(number)][rest] = array
+            number, _, plain = name.partition(".")
+            own[int(number)][plain] = array
         forests = [CountForest.from_file(head, a) for head, a in zip(header["forests"], own, strict=True)]
         schema = Schema.from_dict(header["schema"])
         return cls(forests, header["voting"], schema, PrivacyCard(**header["card"]))

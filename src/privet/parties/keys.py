@@ -20,9 +20,9 @@ MAX_NAME = 64
 
 def new_key(path: str | Path) -> PrivateKey:
     """Make a key and write it to a new file that its owner alone may read."""
+    key = _ed25519().Ed25519PrivateKey.generate()
     from cryptography.hazmat.primitives import serialization as s
 
-    key = _ed25519().Ed25519PrivateKey.generate()
     pem = key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption())
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

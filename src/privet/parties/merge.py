@@ -84,7 +84,7 @@ def _check_fit(structure: PublicStructure, vector: SignedVector) -> None:
     plan = [charge.to_dict() for charge in structure.plan(vector.budget)]
     noise = [[law.law, str(law.parameter)] for law in expected_noise(structure, vector.budget)]
     shapes = (vector.label_rows.shape, vector.counts.shape) == (structure.shape[2:], structure.shape)
-    if not shapes or list(vector.card.questions) != plan or vector.noise != noise:
+    if not shapes or vector.card.questions != plan or vector.noise != noise:
         raise ModelFileError(
             f"the vector of {party} does not state the counts, costs and noise that its ε buys.",
             "ask the party for another.",

@@ -40,7 +40,8 @@ class SignedVector:
     noise : list of [str, str]
         Law and parameter of the noise of ``label_rows`` and of ``counts``.
     label_rows : int64 (labels,)
-    counts : int64 (trees, leaves, labels)
+    counts : int64
+        Of every tree, leaf and label.
     card : PrivacyCard
     signed : bytes
         The file.
@@ -70,7 +71,8 @@ class SignedVector:
             "structure": self.structure,
             "schema": self.card.schema,
             "people": "declared to be with no other party" if self.disjoint else "may be with other parties",
-            "noise": ["{}, {}".format(*law) for law in self.noise],
+            "noise of label rows": " ".join(self.noise[0]),
+            "noise of leaf counts": " ".join(self.noise[1]),
             "promise": self.card.promise,
             "receipt": self.card.receipt,
         }
