@@ -133,9 +133,9 @@ def _digest(*arrays: np.ndarray) -> bytes:
     return digest.digest()
 
 
-def _to_bins(codes: np.ndarray, bins: Bins, dtype: type) -> np.ndarray:
+def _to_bins(codes: np.ndarray, bins: Bins, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
     views = bins.views
-    out = np.empty((len(views.source), codes.shape[1]), dtype)
+    out: np.ndarray = np.empty((len(views.source), codes.shape[1]), dtype)
     for row, feature, start in zip(out, views.source, views.start, strict=True):
         row[:] = views.table[start:][codes[feature]]
     return out
