@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import isqrt, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +22,12 @@ from privet.privacy.budget import Cost, Number, exact, positive
 from privet.privacy.ledger import Charge
 from privet.privacy.mechanisms import selection_rate
 from privet.privacy.samplers import check_rate
+from privet.privacy.selection import bounded_range_epsilon
 from privet.privacy.wall import EXPONENTIAL, PERMUTE_AND_FLIP, NoisyCounts, Wall, cost_of, pure
 from privet.schema import Continuous, Scalar
 
 MAX_TABLE = 1 << 24
 """Cells of a table: every one of them gets its noise."""
-
-ROOT = 1 << 60
-"""Parts of a unit in which square roots are taken."""
 
 LONGEST = 300
 """Characters of a list of conditions that the ledger keeps."""
@@ -214,7 +212,7 @@ def _selection(
     if epsilon is not None:
         cost, law = Cost.pure(epsilon), PERMUTE_AND_FLIP
     else:
-        root = Fraction(isqrt(int(8 * positive(rho or 0, "rho") * ROOT**2)), ROOT)
+        root = bounded_range_epsilon(positive(rho or 0, "rho"))
         cost, law = Cost.pure(root, bounded_range=True), EXPONENTIAL
     rate = selection_rate(pure(cost), sensitivity, monotone)
     check_rate(rate)
@@ -241,9 +239,9 @@ def _counter(axes: Sequence[Axis], condition: Condition | None) -> Callable[[Bat
     def kernel(batch: Batch) -> np.ndarray:
         cell = np.zeros(len(batch.labels), np.int64)
         for axis in axes:
-            cell = cell * len(axis.cells) + axis.cells_of(*batch[:2])
+            cell = cell * len(axis.cells) + axis.cells_of(*batch)
         if condition is not None:
-            cell = cell[condition.holds(*batch[:2])]
+            cell = cell[condition.holds(*batch)]
         return np.bincount(cell, minlength=prod(shape)).reshape(shape)
 
     return kernel
@@ -253,8 +251,8 @@ def _scorer(candidates: Sequence[Condition], condition: Condition | None) -> Cal
     """Kernel that counts the rows meant by each candidate, among those meant by a condition."""
 
     def kernel(batch: Batch) -> np.ndarray:
-        among = True if condition is None else condition.holds(*batch[:2])
-        return np.array([np.count_nonzero(c.holds(*batch[:2]) & among) for c in candidates])
+        among = True if condition is None else condition.holds(*batch)
+        return np.array([np.count_nonzero(c.holds(*batch) & among) for c in candidates])
 
     return kernel
 
