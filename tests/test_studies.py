@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from laws import follows
 from privet.errors import DataError
 from privet.studies import __main__ as command
-from privet.studies import datasets, voting
+from privet.studies import datasets, friedman_schuster_2010, voting
+from privet.studies.concepts import Node, random_concept, single_split
+from privet.studies.curves import as_text, draw, summary
 from privet.studies.fletcher_islam_2017 import published, run, strict
 
 
@@ -48,6 +51,86 @@ def test_votings_are_compared_on_the_same_fits(data_dir):
     fixed = {"fletcher-islam", "fletcher-islam, depth 5", "bojarski, depth 5"}
     assert set(row) == {"epsilon", *voting.VOTINGS, "majority forest", *fixed}
     assert row["posterior"]["AUC"] > 0.7 and 0 <= row["sum"]["p, AUC"] <= 1
+
+
+def walk(node: Node, row) -> int:
+    """A concept's label of one point, a step at a time."""
+    while node.children:
+        value = row[node.attribute]
+        node = node.children[int(value) if node.threshold is None else int(value >= node.threshold)]
+    return node.label
+
+
+def paths(node: Node, used=()):
+    if not node.children:
+        yield used
+    for child in node.children:
+        yield from paths(child, (*used, (node.attribute, node.threshold)))
+
+
+@pytest.mark.parametrize("n_numeric", [0, 3])
+def test_concepts_are_the_random_trees_of_the_paper(n_numeric):
+    lengths, numbers = [], []
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        concept = random_concept(random, 5, n_numeric, n_values=3, n_labels=4)
+        X, y = concept.sample(100, random)
+        assert y.tolist() == [walk(concept.root, row) for row in X]
+        for path in paths(concept.root):
+            nominal = [attribute for attribute, _ in path if attribute < 10 - n_numeric]
+            assert len(set(nominal)) == len(nominal)
+            numbers += [cut for attribute, cut in path if attribute >= 10 - n_numeric]
+            lengths.append(len(path))
+        assert concept.schema(500).max_rows == 500 and concept.table(X).num_rows == 100
+    # Levels one and two, the root and its children, are never leaves.
+    assert min(lengths) == 2 and max(lengths) == 5
+    assert bool(numbers) == bool(n_numeric) and all(0 < cut < 100 for cut in numbers)
+
+
+def test_noise_redraws_values_and_labels():
+    concept = single_split()
+    random = np.random.default_rng(0)
+    X, y = concept.sample(40_000, random, noise=0.2)
+    # A label differs from its attribute if one of the two was redrawn and came out otherwise.
+    assert abs((X[:, 0] != y).mean() - (1 - 0.8**2) / 2) < 0.01
+    assert abs(X.mean() - 0.5) < 0.01
+    X, y = single_split(n_numeric=3).sample(10_000, random)
+    assert ((X[:, 9] >= 35) == y).all() and abs(X[:, 7:].mean() - 50) < 1
+
+
+def test_friedman_and_schuster_in_small(data_dir):
+    rows = list(friedman_schuster_2010.run(quick=True))
+    found = {(row["figure"], row["way"]): row for row in rows}
+    first = next(iter(found))[0]
+    assert {way for figure, way in found if figure == first} <= set(friedman_schuster_2010.TABLE_1)
+    assert found[first, "Max"]["paper"] == 0.947 and found[first, "Max"]["runs"] == 2
+    assert found["Figure 8: Adult, depth 5", "Max, ours"]["accuracy"] > 0.77
+    assert all(0 <= row["accuracy"] <= 1 for row in rows)
+
+
+def test_half_the_exponent_is_worse_at_the_same_price():
+    """On the concept of table 1 at 700 rows, where the exponent decides."""
+    halved = next(e for e in friedman_schuster_2010.EXPERIMENTS if "exponents" in e.figure)
+    (*_, ours) = rows = list(replace(halved, sizes=(700,), runs=60).rows())
+    accuracy = {row["way"]: row["accuracy"] for row in rows}
+    assert accuracy["Gini"] > accuracy["Gini, half"] + 0.05
+    assert ours["way"] == "Max, ours" and accuracy["Max, ours"] > 0.9
+
+
+def test_curves_as_text_and_picture(tmp_path):
+    rows = [
+        summary("Figure 1", "rows", x, way, [0.5, 0.7], paper)
+        for x in (10, 100)
+        for way, paper in (("a", None), ("b", 0.75))
+    ]
+    text = as_text(rows)
+    assert "Figure 1; accuracy in %, 2 runs" in text and "60.0 (75.0)" in text
+    assert [line.split() for line in text.splitlines()[1:3]] == [
+        ["rows", "a", "b"],
+        ["10", "60.0", "60.0", "(75.0)"],
+    ]
+    draw(rows, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 5000
 
 
 def test_real_tables_need_a_folder(monkeypatch):

@@ -6,11 +6,13 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privet.studies import fletcher_islam_2017, voting
+from privet.studies import fletcher_islam_2017, friedman_schuster_2010, voting
+from privet.studies.curves import Row, as_text, draw, figures
 from privet.studies.datasets import SYNTHETIC
 
 HEADS = {
@@ -41,7 +43,21 @@ def main() -> None:
         rows = STUDIES[name](arguments.quick)
         path = arguments.out / f"{name}.json"
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        say(f"Wrote {path}\n\n")
+        say(f"Wrote {path}\n")
+        if name in CURVES and rows:
+            path.with_suffix(".txt").write_text(as_text(rows), encoding="utf-8")
+            draw(rows, path.with_suffix(".png"))
+            say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
+        say("\n")
+
+
+def _curves(name: str, quick: bool) -> list[dict[str, Any]]:
+    rows = []
+    for _, some in figures(CURVES[name](quick)):
+        rows += some
+        say(as_text(some) + "\n")
+        sys.stdout.flush()
+    return rows
 
 
 def _fletcher_islam_2017(quick: bool) -> list[dict[str, Any]]:
@@ -88,7 +104,11 @@ def _cell(row: Mapping[str, float | None], column: str) -> str:
     return text.replace("0.", ".")
 
 
+CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
+    "friedman-schuster-2010": friedman_schuster_2010.run,
+}
 STUDIES: Mapping[str, Callable[[bool], list[dict[str, Any]]]] = {
+    **{name: partial(_curves, name) for name in CURVES},
     "fletcher-islam-2017": _fletcher_islam_2017,
     "voting": _voting,
 }
