@@ -20,7 +20,7 @@ from privet.learners.boosting_bins import (
     make_cells,
     truncated_normal,
 )
-from privet.learners.boosting_plan import Purse, first_share, make_plan
+from privet.learners.boosting_plan import Purse, label_shares, make_plan
 from privet.learners.boosting_shapes import unlinked
 from privet.learners.boosting_trees import level_energy
 from privet.privacy import StudyBits
@@ -133,12 +133,12 @@ PLANS = list(
 def test_every_plan_costs_exactly_the_budget(budget):
     purse = Purse.of(budget)
     for n_rows, n_features, n_labels, bound, passes in PLANS:
-        first = first_share(purse, bound)
-        plan = make_plan(n_rows, n_features, n_labels, purse, first, passes)
+        spent = sum(label_shares(purse, n_features, n_labels, bound, n_rows))
+        plan = make_plan(n_rows, n_features, n_labels, purse, spent, passes)
         costs = [charge.cost for charge in plan.charges(purse)]
         rest = sum(cost.epsilon if purse.pure else cost.rho for cost in costs)
-        assert rest + first * purse.total == purse.total
-        assert len(costs) - bool(plan.label_share) <= (passes or 100)
+        assert rest + spent * purse.total == purse.total
+        assert len(costs) <= (passes or 100)
         assert plan.depth <= 8 and plan.rounds * plan.n_trees < 1000
 
 

@@ -67,11 +67,15 @@ def leaf_of_row(additive: Additive, code: np.ndarray, tree: int) -> int:
     return leaf
 
 
-def plain_scores(additive: Additive, code: np.ndarray) -> np.ndarray:
-    total = additive.intercept.copy()
+def plain_scores(additive: Additive, code: np.ndarray, n_last: int = 0) -> np.ndarray:
+    """In the order of the kernels: where last trees change, what is settled comes before the intercept."""
+    settled = additive.n_trees - n_last
+    total = np.zeros(additive.n_scores) if n_last else additive.intercept.copy()
     for b in bins_of_row(additive, code):
         total += additive.shapes[b]
     for tree in range(additive.n_trees):
+        if n_last and tree == settled:
+            total += additive.intercept
         total += additive.leaves[tree, leaf_of_row(additive, code, tree)]
     return total
 
@@ -115,6 +119,8 @@ def test_kernels_equal_their_plain_twins(n_labels):
     np.add.at(by_leaf, (np.arange(4)[None], exact_leaves[:, -4:]), 1)
     np.testing.assert_array_equal(count_leaves_of_last(additive, 4, codes), by_leaf)
 
+    split_scores = np.array([plain_scores(additive, c, 4) for c in codes.T])
+    kept: dict = {}
     for grid in grids(n_labels):
         gradients = np.array([plain_gradient(s, y, grid) for s, y in zip(scores, labels, strict=True)])
         bins = np.zeros((additive.bins.n_bins, additive.n_scores))
@@ -122,11 +128,35 @@ def test_kernels_equal_their_plain_twins(n_labels):
         np.add.at(bins, exact_bins[:, asked].ravel(), np.repeat(gradients, 2, axis=0))
         found = sum_gradients_by_bin(additive, asked, codes, labels, grid)
         np.testing.assert_array_equal(found, bins)
+        gradients = np.array([plain_gradient(s, y, grid) for s, y in zip(split_scores, labels, strict=True)])
         leaves = np.zeros((4, 8, additive.n_scores))
         for row, gradient in enumerate(gradients):
             leaves[np.arange(4), exact_leaves[row, -4:]] += gradient
-        found = sum_gradients_by_leaf(additive, 4, codes, labels, grid)
-        np.testing.assert_array_equal(found, leaves)
+        for memory in (None, kept, kept):
+            found = sum_gradients_by_leaf(additive, 4, codes, labels, grid, memory)
+            # Clipped to its bound in L1 norm, an entry lies half-way between units: either is right.
+            assert (np.abs(found - leaves) <= by_leaf[..., None] * (grid.norm == 1)).all()
+            assert (found != leaves).mean() < 0.1
+
+
+def test_what_is_kept_of_a_batch_is_never_stale():
+    """Models that differ in one array each, asked in turn of the same batch."""
+    rng = np.random.default_rng(1)
+    one = random_additive(rng, 4, 3)
+    bins = Bins.of([np.arange(N_CODES)] * 3 + [np.array([0, 0, 1])], [N_CODES] * 3 + [2])
+    models = [one, replace(one, bins=bins)]
+    for name in ("intercept", "shapes", "leaves"):
+        models.append(replace(one, **{name: getattr(one, name) + 0.5}))
+    models.append(replace(one, turns=one.turns[:, ::-1].copy(), features=one.features[::-1].copy()))
+    codes, labels = random_rows(rng, 300, 4, 3)
+    grid, asked, kept = grids(3)[0], np.array([1, 3]), {}
+    for model in models * 2:
+        for question, what in ((sum_gradients_by_leaf, 2), (sum_gradients_by_bin, asked)):
+            fresh = question(model, what, codes, labels, grid)
+            np.testing.assert_array_equal(question(model, what, codes, labels, grid, kept), fresh)
+        np.testing.assert_array_equal(
+            count_leaves_of_last(model, 2, codes, kept), count_leaves_of_last(model, 2, codes)
+        )
 
 
 def all_tables(n_features: int, n_labels: int, n_rows: int):

@@ -28,6 +28,7 @@ MAY_DRAW = {
     "learners/count_forest.py": "public structure, and the draws of probabilistic voting",
     "learners/count_structure.py": "public structure",
     "parties/structure.py": "public structure",
+    "learners/multiway_trees.py": "public structure",
     "cli/population.py": "invented people",
     "studies/fletcher_islam_2017.py": "public data",
     "studies/concepts.py": "invented points",

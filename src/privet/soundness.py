@@ -126,12 +126,11 @@ def _check_pointers(trees: MultiwayTrees, sizes: np.ndarray) -> None:
     width = np.where(trees.threshold[split] == 0, sizes[trees.view[split]], 2)
     first = trees.child[split]
     # A node is a root or the child of one node that stands before it: no loops, no shared leaves.
-    reached = np.concatenate([trees.roots, *(np.arange(a, a + w) for a, w in zip(first, width, strict=True))])
-    _require(bool((first > split).all()), "child")
-    _require(
-        len(np.unique(reached)) == len(reached) and 0 <= reached.min() <= reached.max() < n_nodes, "child"
-    )
-    _require(sorted(trees.child[leaf]) == list(range(int(leaf.sum()))), "leaf number")
+    _require(bool((first > split).all()) and int(width.sum()) + len(trees.roots) == n_nodes, "child")
+    within = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
+    reached = np.concatenate([trees.roots, np.repeat(first, width) + within])
+    _require(np.array_equal(np.sort(reached), np.arange(n_nodes)), "child")
+    _require(np.array_equal(np.sort(trees.child[leaf]), np.arange(int(leaf.sum()))), "leaf number")
 
 
 def _view_sizes(views: Views, n_codes: Sequence[int]) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -110,6 +111,39 @@ class MultiwayTrees:
     def n_leaves(self) -> int:
         """Number of leaves of all trees together."""
         return int((self.view < 0).sum())
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """Parent of every node; −1 of a root. Children of a split stand side by side."""
+        split = np.flatnonzero(self.view >= 0)
+        split = split[np.argsort(self.child[split])]
+        place = np.searchsorted(self.child[split], np.arange(len(self.view)), side="right") - 1
+        parent = split[place] if len(split) else np.full(len(self.view), -1)
+        parent[self.roots] = -1
+        return parent
+
+    @cached_property
+    def levels(self) -> list[np.ndarray]:
+        """Nodes of each level, roots first."""
+        level, above = np.zeros(len(self.view), np.int64), self.parent
+        while (above >= 0).any():
+            level += above >= 0
+            above = np.where(above >= 0, self.parent[above], -1)
+        return [np.flatnonzero(level == depth) for depth in range(int(level.max()) + 1)]
+
+    @cached_property
+    def tree_of(self) -> np.ndarray:
+        """Tree of every node."""
+        tree = np.empty(len(self.view), np.int64)
+        tree[self.roots] = np.arange(len(self.roots))
+        for level in self.levels[1:]:
+            tree[level] = tree[self.parent[level]]
+        return tree
+
+    @property
+    def depth(self) -> int:
+        """Levels of splits of the deepest tree."""
+        return len(self.levels) - 1
 
 
 @dataclass(frozen=True)

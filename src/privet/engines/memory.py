@@ -27,19 +27,21 @@ class MemoryEngine:
     def __init__(self, load: Callable[[], Codes], progress: Callable[[float], None] | None = None) -> None:
         self._load = load
         self._progress = progress
-        self._codes: Codes | None = None
+        self._batches: list[Batch] = []
 
     def sum(self, kernel: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""
-        if self._codes is None:
-            self._codes = self._load()
-        codes = self._codes
-        assert codes.labels is not None
+        if not self._batches:
+            self._batches = _split(self._load())
         partial: list[Any] = []
-        for first in range(0, codes.n_rows, BATCH):
-            last = min(first + BATCH, codes.n_rows)
-            batch = Batch(codes.features[:, first:last], codes.labels[first:last])
+        for done, batch in enumerate(self._batches, 1):
             partial = [reduce(add, [*partial, kernel(batch)])]
             if self._progress is not None:
-                self._progress(last / codes.n_rows)
+                self._progress(done / len(self._batches))
         return partial[0]
+
+
+def _split(codes: Codes) -> list[Batch]:
+    assert codes.labels is not None
+    starts = range(0, codes.n_rows, BATCH)
+    return [Batch(codes.features[:, i : i + BATCH], codes.labels[i : i + BATCH], {}) for i in starts]

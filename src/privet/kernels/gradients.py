@@ -2,25 +2,28 @@
 
 A row's gradient is a vector of integers whose norm never exceeds a bound, whatever the scores are:
 the bound is enforced on the integers themselves, after rounding.
+
+Where a batch is asked again and again, what earlier questions worked out of its rows is kept: their
+bins, and their scores under the part of a model that no longer changes. Both are functions of one row and of
+released values, computed by the same steps whether they are kept or not, so a row's gradient does not
+depend on that.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numba
 import numpy as np
 
-from privet.kernels.score import (
-    BLOCK,
-    bin_arrays,
-    load_bins,
-    packed_turns,
-    row_leaves,
-    row_scores,
-    value_arrays,
-)
+from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row_leaves, score
 from privet.structure import Additive, Bins
+
+Kept = dict[str, Any] | None
+"""What is kept of a batch: a value by name, beside a digest of all that it was made from."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,11 @@ def count_bins(bins: Bins, codes: np.ndarray, labels: np.ndarray, n_labels: int)
     return out
 
 
-def count_leaves_of_last(additive: Additive, n_trees: int, codes: np.ndarray) -> np.ndarray:
+def count_leaves_of_last(
+    additive: Additive, n_trees: int, codes: np.ndarray, kept: Kept = None
+) -> np.ndarray:
     """Rows by leaf of the last ``n_trees`` trees, ``(trees, leaves)``."""
+    additive, codes = _binned(additive, codes, kept)
     turns = packed_turns(additive.turns[:, -n_trees:])
     n_leaves = additive.leaves.shape[1]
     out = np.zeros((_parts(codes), n_trees * n_leaves), np.int64)
@@ -60,34 +66,84 @@ def count_leaves_of_last(additive: Additive, n_trees: int, codes: np.ndarray) ->
 
 
 def sum_gradients_by_bin(
-    additive: Additive, asked: np.ndarray, codes: np.ndarray, labels: np.ndarray, grid: Grid
+    additive: Additive,
+    asked: np.ndarray,
+    codes: np.ndarray,
+    labels: np.ndarray,
+    grid: Grid,
+    kept: Kept = None,
 ) -> np.ndarray:
     """Sums of gradients by bin of the ``asked`` features, ``(bins, scores)``; other bins stay zero."""
-    return _summed(additive, asked, codes, labels, grid, additive.bins.n_bins)
+    additive, codes = _binned(additive, codes, kept)
+    out = np.zeros((_parts(codes), additive.bins.n_bins, additive.n_scores), np.int64)
+    scores = score(additive, codes)
+    _sum_bins(codes, labels, scores, *bin_arrays(additive), asked.astype(np.int64), *_limits(grid), out)
+    return np.asarray(out.sum(axis=0))
 
 
 def sum_gradients_by_leaf(
-    additive: Additive, n_trees: int, codes: np.ndarray, labels: np.ndarray, grid: Grid
+    additive: Additive, n_trees: int, codes: np.ndarray, labels: np.ndarray, grid: Grid, kept: Kept = None
 ) -> np.ndarray:
     """Sums of gradients by leaf of the last ``n_trees`` trees, ``(trees, leaves, scores)``."""
-    n_leaves = additive.leaves.shape[1]
-    sums = _summed(additive, np.zeros(0, np.int64), codes, labels, grid, n_trees * n_leaves)
-    return sums.reshape(n_trees, n_leaves, additive.n_scores)
+    additive, codes = _binned(additive, codes, kept)
+    scores = _settled_scores(additive, n_trees, codes, kept)
+    turns, leaves = packed_turns(additive.turns[:, -n_trees:]), additive.leaves[-n_trees:]
+    out = np.zeros((_parts(codes), *leaves.shape), np.int64)
+    last = (turns, additive.intercept, leaves)
+    _sum_leaves(codes, labels, scores, *bin_arrays(additive), *last, *_limits(grid), out)
+    return np.asarray(out.sum(axis=0))
 
 
-def _summed(
-    additive: Additive, asked: np.ndarray, codes: np.ndarray, labels: np.ndarray, grid: Grid, n_cells: int
-) -> np.ndarray:
-    n_scores, n_leaves = additive.n_scores, additive.leaves.shape[1]
-    # Flat where a row has one score: `_add` then has no inner loop.
-    out = np.zeros(
-        (_parts(codes), n_cells) if n_scores == 1 else (_parts(codes), n_cells, n_scores), np.int64
+def _binned(additive: Additive, codes: np.ndarray, kept: Kept) -> tuple[Additive, np.ndarray]:
+    """Codes replaced by bins, which are small numbers with small tables, and a model that reads them."""
+    sizes = np.diff(additive.bins.first)
+    views = additive.bins.views
+    key = _digest(views.source, views.start, views.table)
+    if kept and kept["bins"][0] != key:
+        kept.clear()  # scores were made from the other bins
+    dtype = np.uint8 if sizes.max() <= 256 else np.uint16
+    bins = _from_kept(kept, "bins", key, lambda: _to_bins(codes, additive.bins, dtype))
+    return replace(additive, bins=Bins.of([np.arange(size) for size in sizes], sizes.tolist())), bins
+
+
+def _settled_scores(additive: Additive, n_last: int, codes: np.ndarray, kept: Kept) -> np.ndarray:
+    """Scores under all but the intercept and the last trees, which change from question to question."""
+    settled = replace(
+        additive,
+        intercept=np.zeros(additive.n_scores),
+        turns=additive.turns[:, :-n_last],
+        leaves=additive.leaves[:-n_last],
     )
+    key = _digest(settled.shapes, settled.turns, settled.leaves)
+    return np.asarray(_from_kept(kept, "scores", key, lambda: score(settled, codes)))
+
+
+def _from_kept(kept: Kept, name: str, key: bytes, make: Callable[[], np.ndarray]) -> Any:
+    if kept is None:
+        return make()
+    if kept.get(name, (None,))[0] != key:
+        kept[name] = (key, make())
+    return kept[name][1]
+
+
+def _digest(*arrays: np.ndarray) -> bytes:
+    digest = hashlib.blake2b()
+    for array in arrays:
+        digest.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).data)
+    return digest.digest()
+
+
+def _to_bins(codes: np.ndarray, bins: Bins, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
+    views = bins.views
+    out: np.ndarray = np.empty((len(views.source), codes.shape[1]), dtype)
+    for row, feature, start in zip(out, views.source, views.start, strict=True):
+        row[:] = views.table[start:][codes[feature]]
+    return out
+
+
+def _limits(grid: Grid) -> tuple[float, float, int, int]:
     unit = float(1 << grid.fraction_bits)
-    clip = (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit
-    arrays = (*bin_arrays(additive), *value_arrays(additive), additive.n_trees, n_leaves)
-    _sum(codes, labels, *arrays, asked.astype(np.int64), unit, clip, grid.norm, grid.bound, out)
-    return out.sum(axis=0).reshape(n_cells, n_scores)
+    return unit, (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit, grid.norm, grid.bound
 
 
 def _parts(codes: np.ndarray) -> int:
@@ -174,39 +230,51 @@ def _count_leaves(codes, source, start, table, first, turns, n_trees, n_leaves, 
                     out[part, t * n_leaves + leaf[t]] += 1
 
 
-@numba.njit(cache=True)
-def _add(cell, gradient, out):  # type: ignore[no-untyped-def]
-    if out.ndim == 1:
-        out[cell] += gradient[0]
-    else:
-        for k in range(len(gradient)):
-            out[cell, k] += gradient[k]
+@numba.njit(parallel=True, cache=True)
+def _sum_bins(  # type: ignore[no-untyped-def]
+    codes, labels, scores, source, start, table, first, asked, unit, clip, norm, bound, out
+):  # fmt: skip
+    n_rows, parts, n_scores = codes.shape[1], len(out), scores.shape[1]
+    for part in numba.prange(parts):
+        real, gradient = np.empty(n_scores), np.empty((BLOCK, n_scores), np.int64)
+        for row in range(part * BLOCK, n_rows, parts * BLOCK):
+            rows = min(n_rows, row + BLOCK) - row
+            for i in range(rows):
+                row_gradient(scores[row + i], labels[row + i], unit, clip, norm, bound, real, gradient[i])
+            for j in asked:
+                sums = out[part, first[j] : first[j + 1]]
+                for i in range(rows):
+                    cell = table[start[j] + codes[source[j], row + i]]
+                    for k in range(n_scores):
+                        sums[cell, k] += gradient[i, k]
 
 
 @numba.njit(parallel=True, cache=True)
-def _sum(  # type: ignore[no-untyped-def]
-    codes, labels, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves,
-    asked, unit, clip, norm, bound, out,
+def _sum_leaves(  # type: ignore[no-untyped-def]
+    codes, labels, scores, source, start, table, first, turns, intercept, leaves, unit, clip, norm, bound, out
 ):  # fmt: skip
-    """By bin of the asked features; where none is asked, by leaf of as many last trees as fit."""
-    n_rows, parts = codes.shape[1], len(out)
-    last_trees = out.shape[1] // n_leaves
+    """Tree after tree within a block of rows: its leaves and sums then stay in the first cache."""
+    n_rows, parts, n_scores, n_trees = codes.shape[1], len(out), scores.shape[1], len(leaves)
     for part in numba.prange(parts):
         block = np.empty((BLOCK, len(source)), np.int64)
-        packed = np.empty(turns.shape[1], np.uint64)
+        packed = np.empty((BLOCK, turns.shape[1]), np.uint64)
         leaf = packed.view(np.uint8)
-        scores, real = np.empty(len(intercept)), np.empty(len(intercept))
-        gradient = np.empty(len(intercept), np.int64)
+        total, real = np.empty((BLOCK, n_scores)), np.empty(n_scores)
+        gradient = np.empty((BLOCK, n_scores), np.int64)
         for row in range(part * BLOCK, n_rows, parts * BLOCK):
             rows = min(n_rows, row + BLOCK) - row
             load_bins(codes, source, start, table, first, row, rows, block)
             for i in range(rows):
-                row_leaves(block[i], turns, packed)
-                row_scores(block[i], intercept, shapes, leaves, n_trees, n_leaves, leaf, scores)
-                row_gradient(scores, labels[row + i], unit, clip, norm, bound, real, gradient)
-                for j in range(len(asked)):
-                    _add(block[i, asked[j]], gradient, out[part])
-                if len(asked) == 0:
-                    for t in range(last_trees):
-                        cell = t * n_leaves + leaf[n_trees - last_trees + t]
-                        _add(cell, gradient, out[part])
+                row_leaves(block[i], turns, packed[i])
+                for k in range(n_scores):
+                    total[i, k] = scores[row + i, k] + intercept[k]
+            for t in range(n_trees):
+                for i in range(rows):
+                    for k in range(n_scores):
+                        total[i, k] += leaves[t, leaf[i, t], k]
+            for i in range(rows):
+                row_gradient(total[i], labels[row + i], unit, clip, norm, bound, real, gradient[i])
+            for t in range(n_trees):
+                for i in range(rows):
+                    for k in range(n_scores):
+                        out[part, t, leaf[i, t], k] += gradient[i, k]

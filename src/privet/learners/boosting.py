@@ -28,8 +28,9 @@ from privet.learners.boosting_plan import (
     LEAST_LABEL_SHARE,
     Plan,
     Purse,
-    first_charges,
     first_share,
+    further_share,
+    label_charges,
     make_plan,
 )
 from privet.learners.boosting_preview import preview
@@ -123,12 +124,12 @@ class BoostingClassifier(PrivateClassifier):
     def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
         check_passes(self.passes)
         budget = Budget(self.epsilon, self.delta)
-        check_noise(Purse.of(budget), len(schema.features))
+        check_noise(Purse.of(budget, schema), len(schema.features))
         return preview(budget, schema, n_rows, self.passes)
 
     def _learn(self, protected: Protected) -> AdditiveModel:
         check_passes(self.passes)
-        purse = Purse.of(Budget(self.epsilon, self.delta))
+        purse = Purse.of(Budget(self.epsilon, self.delta), protected.schema)
         random = check_random_state(self.random_state)
         return Boosting(protected, purse, random).learn(self)
 
@@ -163,30 +164,37 @@ class Boosting:
     def learn(self, learner: BoostingClassifier) -> AdditiveModel:
         """Ask everything and return the model."""
         schema = self.protected.schema
-        first = first_share(self.purse, schema.max_rows)
-        check_noise(self.purse, len(schema.features))
-        self.protected.reserve(first_charges(self.purse, first))
-        totals = self._ask_labels(first)
+        totals, spent = self._ask_labels()
         n_rows = self._n_rows(totals)
-        n_features = len(schema.features)
-        plan = make_plan(n_rows, n_features, self.n_labels, self.purse, first, learner.passes)
+        plan = make_plan(n_rows, len(schema.features), self.n_labels, self.purse, spent, learner.passes)
         self.protected.refine(plan.charges(self.purse))
-        if plan.label_share:
-            totals = totals.merge(self._ask_labels(plan.label_share))
-            n_rows = self._n_rows(totals)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, n_rows)
         intercept = InterceptFilter(start, n_rows)
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:
             additive = self._fit_trees(plan, additive, margins, start, shapes, intercept, n_rows)
-        card = learner._card(self.protected, {"name": "boosting", **_public(plan)})
+        passes = len(self.protected.asked) - learner._asked_before
+        sizes = {"passes": passes, "trees": plan.rounds * plan.n_trees, "depth": plan.depth}
+        card = learner._card(self.protected, {"name": "boosting", **sizes})
         bin_shares = np.concatenate([margin.shares for margin in margins])
         return AdditiveModel(
             additive, bin_shares, self._bands(plan, margins, start, shapes.scale), schema, card
         )
 
-    def _ask_labels(self, share: Fraction) -> Totals:
+    def _ask_labels(self) -> tuple[Totals, Fraction]:
+        """Rows by label, asked again while it is worth it, and the share of the budget that took."""
+        n_features = len(self.protected.schema.features)
+        share = first_share(self.purse, n_features, self.n_labels, self.protected.schema.max_rows)
+        check_noise(self.purse, n_features)
+        self.protected.reserve(label_charges(self.purse, share))
+        totals, spent = self._count_labels(share), share
+        while share := further_share(self.purse, self._n_rows(totals), n_features, self.n_labels, spent):
+            self.protected.refine(label_charges(self.purse, share, spent))
+            totals, spent = totals.merge(self._count_labels(share)), spent + share
+        return totals, spent
+
+    def _count_labels(self, share: Fraction) -> Totals:
         noisy = self.protected.noisy_label_rows(**self.purse.price(share))
         return Totals(noisy.values.astype(float), self.purse.sd(1, Fraction(1), share))
 
@@ -309,12 +317,3 @@ class Boosting:
                 variance = 1 / (1 / variance + 1 / sd**2)
             bands.append(ShapePrior.of(margin, start.curvature).band(scale, variance))
         return np.concatenate(bands)
-
-
-def _public(plan: Plan) -> dict[str, int]:
-    """Sizes that a card shows."""
-    return {
-        "passes": 2 + bool(plan.label_share) + plan.shape_passes + plan.rounds * (1 + plan.tree_passes),
-        "trees": plan.rounds * plan.n_trees,
-        "depth": plan.depth,
-    }

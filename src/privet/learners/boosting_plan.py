@@ -23,12 +23,16 @@ from privet.privacy.gradients import (
     gradient_clip,
     noise_sd,
 )
+from privet.schema import Schema
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
-LABEL_ERROR = 0.15
-"""Error of the class shares that is worth paying for: beyond it the log loss suffers visibly."""
+LABEL_ERROR = 0.16
+"""Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
 
-LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(3, 10)
+LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
+
+FEW_ROWS = 4
+"""Rows by standard deviation of a cell's noise below which the features say next to nothing."""
 
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
@@ -44,9 +48,19 @@ class Purse:
     pure: bool
 
     @classmethod
-    def of(cls, budget: Budget) -> Purse:
-        """All of a budget."""
-        return cls(budget.rho, False) if budget.delta else cls(budget.epsilon, True)
+    def of(cls, budget: Budget, schema: Schema | None = None) -> Purse:
+        """All of a budget, in the law that suits a schema's bound on the rows.
+
+        A δ buys little where few questions can be asked: so few rows that even the labels would take
+        most of ρ are asked in pure ε, which is within (ε, δ) too.
+        """
+        pure, gaussian = cls(budget.epsilon, True), cls(budget.rho, False)
+        if not budget.delta:
+            return pure
+        if schema is None or schema.max_rows is None:
+            return gaussian
+        sizes = (schema.max_rows, len(schema.features), len(schema.label.values))
+        return pure if _label_share(gaussian, *sizes) > Fraction(1, 2) else gaussian
 
     @property
     def norm(self) -> int:
@@ -77,9 +91,8 @@ class Plan:
 
     Attributes
     ----------
-    label_share, bin_share, shape_share, tree_share : Fraction
-        They and the first question's share add up to one. The first is that of a second count of
-        the labels, asked where the first was too noisy.
+    bin_share, shape_share, tree_share : Fraction
+        They and what the labels took add up to one.
     cell_mass : float
         Rows that a cell should hold, in standard deviations of its noise.
     shape_passes : int
@@ -100,7 +113,6 @@ class Plan:
         A level's feature is drawn by its energy to this power.
     """
 
-    label_share: Fraction
     bin_share: Fraction
     shape_share: Fraction
     tree_share: Fraction
@@ -122,10 +134,9 @@ class Plan:
     feature_power: float
 
     def charges(self, purse: Purse) -> list[Charge]:
-        """Every question after the first, in order."""
+        """Every question after the labels, in order."""
         rows_share, gradients_share = self.leaf_shares(purse)
-        shares = [(LABEL_ROWS, self.label_share)] if self.label_share else []
-        shares += [(BIN_ROWS, self.bin_share)]
+        shares = [(BIN_ROWS, self.bin_share)]
         shares += [(BIN_GRADIENTS, self.shape_pass_share)] * self.shape_passes
         one_round = [(LEAF_ROWS, rows_share)] + [(LEAF_GRADIENTS, gradients_share)] * self.tree_passes
         return [Charge(question, purse.cost(share)) for question, share in shares + one_round * self.rounds]
@@ -145,16 +156,42 @@ class Plan:
         return unit * weight, unit
 
 
-def first_share(purse: Purse, max_rows: int | None) -> Fraction:
+def first_share(purse: Purse, n_features: int, n_labels: int, max_rows: int | None) -> Fraction:
     """Share of the first question: rows by label, on whose answer the plan of all others rests."""
     if max_rows is None:
         return 2 * LEAST_LABEL_SHARE
-    return min(max(_sufficient_share(purse, max_rows), LEAST_LABEL_SHARE), MOST_LABEL_SHARE)
+    return max(_label_share(purse, max_rows, n_features, n_labels), LEAST_LABEL_SHARE)
 
 
-def first_charges(purse: Purse, first: Fraction) -> list[Charge]:
-    """The first question, and all others as one reserve."""
-    return [Charge(LABEL_ROWS, purse.cost(first)), Charge(REST, purse.cost(1 - first))]
+def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction) -> Fraction:
+    """Share of one more count of the labels, or 0 where the counts so far will do."""
+    wanted = _label_share(purse, n_rows, n_features, n_labels)
+    return wanted - spent if wanted > 2 * spent else Fraction(0)
+
+
+def label_shares(
+    purse: Purse, n_features: int, n_labels: int, max_rows: int | None, n_rows: float
+) -> list[Fraction]:
+    """Shares of all counts of the labels, were every answer to say ``n_rows``."""
+    shares = [first_share(purse, n_features, n_labels, max_rows)]
+    while share := further_share(purse, n_rows, n_features, n_labels, sum(shares, Fraction(0))):
+        shares.append(share)
+    return shares
+
+
+def label_charges(purse: Purse, share: Fraction, spent: Fraction = Fraction(0)) -> list[Charge]:
+    """A count of the labels, and all that comes after as one reserve."""
+    return [Charge(LABEL_ROWS, purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
+
+
+def _label_share(purse: Purse, n_rows: float, n_features: int, n_labels: int) -> Fraction:
+    """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
+    per_row = 1 / (purse.strength * max(n_rows, 1.0))
+    cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
+    most = Fraction(FEW_ROWS * cell_noise).limit_denominator(100)
+    needed = per_row * max(n_labels, 2) / LABEL_ERROR
+    enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
+    return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)
 
 
 def make_plan(
@@ -162,29 +199,22 @@ def make_plan(
     n_features: int,
     n_labels: int,
     purse: Purse,
-    first: Fraction,
+    spent: Fraction,
     passes: int | None = None,
 ) -> Plan:
-    """The plan for a noisy number of rows, after a first question.
+    """The plan for a noisy number of rows, after the labels have had a share.
 
-    ``passes`` is the most questions it may have after the labels; None leaves that to the plan.
+    ``passes`` is the most questions it may have; None leaves that to the plan.
     """
-    wanted = min(_sufficient_share(purse, n_rows), MOST_LABEL_SHARE)
-    label_share = wanted - first if wanted > 2 * first else Fraction(0)
-    left = 1 - first - label_share
+    left = 1 - spent
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, n_labels, purse)
     if passes is not None:
         plan = _within(plan, passes - 1)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
-    return replace(
-        plan,
-        label_share=label_share,
-        bin_share=left - shape_share - tree_share,
-        shape_share=shape_share,
-        tree_share=tree_share,
-    )
+    bin_share = left - shape_share - tree_share
+    return replace(plan, bin_share=bin_share, shape_share=shape_share, tree_share=tree_share)
 
 
 def _within(plan: Plan, passes: int) -> Plan:
@@ -202,14 +232,8 @@ def _within(plan: Plan, passes: int) -> Plan:
     )
 
 
-def _sufficient_share(purse: Purse, n_rows: float) -> Fraction:
-    """Share with which a count of the labels tells the class shares well enough."""
-    needed = 1 / (purse.strength * LABEL_ERROR * max(n_rows, 1.0))
-    return Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
-
-
-def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    return Fraction(0), Fraction(bins), 1 - Fraction(bins) - Fraction(trees), Fraction(trees)
+def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction]:
+    return Fraction(bins), 1 - Fraction(bins) - Fraction(trees), Fraction(trees)
 
 
 def _gaussian_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
@@ -272,12 +296,12 @@ def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> P
 
 def _pure_binary(plan: Plan, evidence: float) -> Plan:
     if evidence < 4000:
-        _, _, shapes, trees = _shares("0.4", "0.4")
+        _, shapes, trees = _shares("0.4", "0.4")
         return replace(
             plan, shape_share=shapes, tree_share=trees, rounds=2, tree_passes=1, n_trees=4, depth=5,
             tree_scale=0.5, least_energy=0.03,
         )  # fmt: skip
-    _, _, shapes, trees = _shares("0.4", "0.5")
+    _, shapes, trees = _shares("0.4", "0.5")
     return replace(
         plan, shape_share=shapes, tree_share=trees, rounds=4, tree_passes=1, n_trees=8, depth=6,
         tree_scale=0.5, pull=10.0,
@@ -286,7 +310,7 @@ def _pure_binary(plan: Plan, evidence: float) -> Plan:
 
 def _pure_several(plan: Plan, evidence: float) -> Plan:
     share, passes, n_trees, depth, step = _SEVERAL[bisect_right((200, 1000, 4000), evidence)]
-    _, _, shapes, trees = _shares("0.4", share)
+    _, shapes, trees = _shares("0.4", share)
     return replace(
         plan, shape_share=shapes, tree_share=trees, rounds=1, tree_passes=passes, n_trees=n_trees,
         depth=depth, tree_step=step, least_energy=0.03 if 200 <= evidence < 4000 else 0.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import exp, sqrt
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +15,19 @@ from privet.errors import QuestionError, SchemaError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_bins import Totals, class_shares
 from privet.learners.boosting_plan import Purse
-from privet.learners.count_structure import BIN_SHARE, LABEL_SHARE, ask_ground, speaking_depth
+from privet.learners.count_structure import (
+    BIN_SHARE,
+    LABEL_SHARE,
+    STRUCTURES,
+    Shape,
+    ask_counts,
+    ask_ground,
+)
+from privet.learners.count_structure import (
+    noise_variance as noise_variance,
+)
 from privet.learners.forest_plan import forest_leaves, vote_bound
-from privet.learners.majority_forest import check_size, forest_depth
 from privet.learners.plan import FitPlan, PlannedQuestion
-from privet.learners.random_trees import grow, plain_ground
 from privet.model import CountForest, PrivacyCard
 from privet.model.voting import VOTINGS
 from privet.privacy import (
@@ -28,7 +36,6 @@ from privet.privacy import (
     Account,
     Budget,
     Charge,
-    NoisyCounts,
     Protected,
     check_noise,
     leaf_rows,
@@ -36,11 +43,12 @@ from privet.privacy import (
 )
 from privet.privacy.gradients import noise_sd
 from privet.schema import Schema
-from privet.structure import CompleteTrees
+from privet.structure import Structure
 
-STRUCTURES = ("adaptive", "fletcher-islam", "bojarski")
 ROWS = ("all", "disjoint")
 MANY_TREES = 60
+FEW_ROWS = 1000
+"""Rows below which Jagannathan et al. take five trees instead of ten."""
 
 
 class CountForestClassifier(PrivateClassifier):
@@ -54,16 +62,19 @@ class CountForestClassifier(PrivateClassifier):
         0 for pure ε; otherwise all trees share one discrete Gaussian, whose noise grows with the root
         of their number only.
     n_trees : int, optional
-        By default 30·√ε, between 10 and 60; 60 with a δ.
+        By default 30·√ε, between 10 and 60; 60 with a δ. For "jagannathan" 10, or 5 where the schema
+        states fewer than 1,000 rows.
     max_depth : int, optional
         Depth of every tree; by default what the structure says.
-    structure : {"adaptive", "fletcher-islam", "bojarski"}
+    structure : {"adaptive", "fletcher-islam", "bojarski", "jagannathan"}
         "adaptive" first asks for rows by bin and label of every feature, and draws thresholds at private
         quantiles, features that matter more often, and cuts between categories of different labels;
         trees are as deep as the rows of a leaf cover its noise, and leaves that cannot speak over it
         leave that to their ancestors (with posterior voting). The others are drawn from the schema
         alone: "fletcher-islam" has the depth of their theorem 2; "bojarski" draws thresholds from a feature's
-        whole range and needs ``max_depth``.
+        whole range and needs ``max_depth``; "jagannathan" has a child for every category, tests a
+        feature once on a path, and has the height of their section 5.1. Such trees, where they are too
+        large to write down, show the cells that a sparse release lets through.
     voting : {"posterior", "sum", "majority", "threshold", "probabilistic"}
         How leaves are combined: see `privet.model.voting.leaf_values`. "probabilistic" draws its
         predictions.
@@ -168,70 +179,56 @@ class CountForestClassifier(PrivateClassifier):
         return np.asarray(self.classes_[(cumulative < drawn).sum(axis=1).clip(max=len(self.classes_) - 1)])
 
     def _learn(self, protected: Protected) -> CountForest:
-        self._check_parameters(protected.schema)
+        shape = self._shape(protected.schema)
         purse = Purse.of(Budget(self.epsilon, self.delta))
-        plan = self._plan(protected.schema, purse)
+        plan = self._plan(protected.schema, shape, purse)
         for charge, sensitivity in plan:
             check_noise(sensitivity, charge.cost)
         protected.reserve([charge for charge, _ in plan])
         by_label = protected.noisy_label_rows(**purse.price(LABEL_SHARE))
         totals = Totals(by_label.values.astype(np.float64), sqrt(noise_variance(by_label)))
-        trees, totals = self._trees(protected, purse, totals)
-        asked = protected.split(self._n_trees) if self.rows == "disjoint" else protected
-        counts = asked.noisy_histogram(trees, **purse.price(self._leaf_share))
+        drawn, totals = self._trees(protected, shape, purse, totals)
+        trees, counts, variance = ask_counts(protected, shape, drawn, purse, self._leaf_share)
         prior = class_shares(totals, max(float(totals.rows.sum()), 1.0))
         learner = {
             "name": "count-forest",
-            "trees": self._n_trees,
+            "trees": shape.n_trees,
             "depth": trees.depth,
             "structure": self.structure,
             "rows": self.rows,
         }
         card = self._card(protected, learner)
         card = replace(card, batches=[_history(self._batch, card)])
-        released = CountForest(
-            trees,
-            counts.values,
-            noise_variance(counts),
-            prior,
-            self.voting,
-            protected.schema,
-            card,
-        )
+        released = CountForest(trees, counts, variance, prior, self.voting, protected.schema, card)
         return released if self._earlier is None else added(self._earlier, released)
 
     def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        self._check_parameters(schema)
-        budget, parts = Budget(self.epsilon, self.delta), self._shared[1]
-        plan = self._plan(schema, Purse.of(budget))
+        shape, budget = self._shape(schema), Budget(self.epsilon, self.delta)
+        plan = self._plan(schema, shape, Purse.of(budget))
         sds = [noise_sd(sensitivity, Fraction(1), charge.cost) for charge, sensitivity in plan]
-        depth = self._depth(schema, n_rows, sds[-1])
-        within_node = self.structure != "bojarski"
-        pure = plan[-1][0].cost.epsilon
+        depth = shape.depth(schema, n_rows, sds[-1])
+        seen, pure = n_rows / shape.parts, plan[-1][0].cost.epsilon
+        bound = None if pure is None or shape.disjoint else float(pure)
+        leaves = None
+        facts: dict[str, int | float | str] = {
+            "passes over the rows": len(plan),
+            "trees": shape.n_trees,
+            "depth": depth,
+            "rows that a tree sees": seen,
+            "noise of a leaf's count": sds[-1],
+        }
+        if shape.family != "jagannathan":
+            facts["leaves of each tree"] = 1 << depth
+            within_node = shape.family != "bojarski"
+            leaves = forest_leaves(schema, depth, seen, sqrt(2) * sds[-1], self.random_state, within_node)
         return FitPlan(
             "count-forest",
             budget,
             n_rows,
             [PlannedQuestion(charge, sd) for (charge, _), sd in zip(plan, sds, strict=True)],
-            {
-                "passes over the rows": len(plan),
-                "trees": self._n_trees,
-                "depth": depth,
-                "leaves of each tree": 1 << depth,
-                "rows that a tree sees": n_rows / parts,
-                "noise of a leaf's count": sds[-1],
-            },
-            forest_leaves(schema, depth, n_rows / parts, sqrt(2) * sds[-1], self.random_state, within_node),
-            [
-                vote_bound(
-                    self.voting,
-                    len(schema.label.values),
-                    n_rows,
-                    depth,
-                    self._n_trees,
-                    None if pure is None or parts > 1 else float(pure),
-                )
-            ],
+            facts,
+            leaves,
+            [vote_bound(self.voting, len(schema.label.values), n_rows, depth, shape.n_trees, bound)],
         )
 
     @property
@@ -243,59 +240,51 @@ class CountForestClassifier(PrivateClassifier):
     def _leaf_share(self) -> Fraction:
         return 1 - LABEL_SHARE - (BIN_SHARE if self._asks_bins else 0)
 
-    @property
-    def _shared(self) -> tuple[int, int]:
-        """How many trees a row is counted in, and into how many parts the rows are split."""
-        return (1, self._n_trees) if self.rows == "disjoint" else (self._n_trees, 1)
-
-    def _plan(self, schema: Schema, purse: Purse) -> list[tuple[Charge, int]]:
+    def _plan(self, schema: Schema, shape: Shape, purse: Purse) -> list[tuple[Charge, int]]:
         """Every question, and the sensitivity of its counts."""
-        composition = random_parts(self._n_trees) if self.rows == "disjoint" else "sequence"
+        composition = random_parts(shape.n_trees) if shape.disjoint else "sequence"
         labels = (Charge(LABEL_ROWS, purse.cost(LABEL_SHARE)), 1)
         bins = (Charge(BIN_ROWS, purse.cost(BIN_SHARE)), len(schema.features))
         cost = purse.cost(self._leaf_share)
-        leaves = (Charge(leaf_rows(self._n_trees), cost, composition), self._shared[0])
+        leaves = (Charge(leaf_rows(shape.n_trees), cost, composition), shape.counted)
         return [labels, bins, leaves] if self._asks_bins else [labels, leaves]
 
-    def _trees(self, protected: Protected, purse: Purse, totals: Totals) -> tuple[CompleteTrees, Totals]:
+    def _trees(
+        self, protected: Protected, shape: Shape, purse: Purse, totals: Totals
+    ) -> tuple[Structure, Totals]:
         """The structure of the earlier batches, or a new one from public and noisy quantities."""
         if self._earlier is not None:
             return self._earlier.trees, totals
         random = check_random_state(self.random_state)
         if self._asks_bins:
-            ground, totals = ask_ground(protected, purse, totals, self._n_trees, random)
+            ground, totals = ask_ground(protected, purse, totals, shape.n_trees, random)
         else:
-            ground = plain_ground(protected.schema, self._n_trees, random)
-        noise = purse.sd(self._shared[0], Fraction(1), self._leaf_share)
-        depth = self._depth(protected.schema, float(totals.rows.sum()), noise)
-        return grow(ground, depth, random, within_node=self.structure != "bojarski"), totals
+            ground = shape.ground(protected.schema, random)
+        noise = purse.sd(shape.counted, Fraction(1), self._leaf_share)
+        depth = shape.depth(protected.schema, float(totals.rows.sum()), noise)
+        return shape.draw(ground, depth, random), totals
 
-    def _depth(self, schema: Schema, n_rows: float, noise: float) -> int:
-        """Depth that a structure has, by a noisy or public number of rows and the noise of a leaf's count."""
-        if self.max_depth is not None:
-            return int(self.max_depth)
-        if self.structure == "fletcher-islam":
-            return forest_depth(schema, self._n_trees)
-        return speaking_depth(n_rows / self._shared[1], noise)
-
-    @property
-    def _n_trees(self) -> int:
-        """Number of trees, asked for or by default."""
-        return default_trees(self.epsilon, self.delta) if self.n_trees is None else self.n_trees
-
-    def _check_parameters(self, schema: Schema) -> None:
+    def _shape(self, schema: Schema) -> Shape:
+        """Structure that is wanted, once all parameters have been checked."""
         for name, allowed in (("structure", STRUCTURES), ("voting", VOTINGS), ("rows", ROWS)):
             if getattr(self, name) not in allowed:
                 raise QuestionError(f"{name} must be one of {', '.join(allowed)}.")
-        if self.structure == "bojarski" and self.max_depth is None:
-            raise QuestionError('structure="bojarski" has no depth of its own.', "give max_depth.")
-        check_size(self._n_trees, self.max_depth or 1)
+        n_trees = self._n_trees(schema) if self.n_trees is None else self.n_trees
+        shape = Shape(self.structure, n_trees, self.max_depth, self.rows == "disjoint", not self.delta)
+        shape.check(schema)
         if self._earlier is None:
-            return
+            return shape
         if schema.fingerprint != self._earlier.schema.fingerprint:
             raise SchemaError("this batch has another schema than those before.", "encode it alike.")
-        if self._n_trees != self._earlier.trees.n_trees:
+        if n_trees != self._earlier.trees.n_trees:
             raise QuestionError("n_trees cannot change between batches.", "set it back, or fit anew.")
+        return shape
+
+    def _n_trees(self, schema: Schema) -> int:
+        """Number of trees by default."""
+        if self.structure == "jagannathan":
+            return 5 if schema.max_rows is not None and schema.max_rows < FEW_ROWS else 10
+        return default_trees(self.epsilon, self.delta)
 
 
 def default_trees(epsilon: float, delta: float = 0) -> int:
@@ -358,11 +347,3 @@ def written(value: Fraction) -> str:
 
 def _history(batch: str | None, card: PrivacyCard) -> dict[str, Any]:
     return {"batch": batch, "epsilon": card.epsilon, "delta": card.delta, "receipt": card.receipt}
-
-
-def noise_variance(counts: NoisyCounts) -> float:
-    """Variance of the noise of one count."""
-    if counts.law == "gaussian":
-        return float(counts.parameter)
-    shrink = exp(-1 / counts.parameter)
-    return 2 * shrink / (1 - shrink) ** 2

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from math import log2, sqrt
+from math import exp, log2, sqrt
 
 import numpy as np
 
+from privet.errors import QuestionError
 from privet.learners.boosting_bins import (
     Totals,
     class_shares,
@@ -17,8 +19,19 @@ from privet.learners.boosting_bins import (
 )
 from privet.learners.boosting_plan import Purse
 from privet.learners.boosting_shapes import Start, first_shapes
-from privet.learners.random_trees import Ground, informed_ground
-from privet.privacy import Protected
+from privet.learners.majority_forest import check_size, forest_depth
+from privet.learners.multiway_trees import (
+    draw_levels,
+    draw_nodes,
+    most_leaves,
+    n_children,
+    stored_trees,
+)
+from privet.learners.random_trees import Ground, fanned_ground, grow, informed_ground, plain_ground
+from privet.privacy import Charge, NoisyCounts, Protected, frequent_cells
+from privet.schema import Schema
+from privet.structure import MAX_LEAVES, CompleteTrees, LevelTrees, MultiwayTrees
+from privet.theory import jagannathan_height
 
 LABEL_SHARE = Fraction(1, 20)
 """Part of the budget that asks how many rows have each label: the prior, and the size of the table."""
@@ -30,6 +43,140 @@ CELL_MASS = 2.0
 """Rows that a cell should hold, in standard deviations of its noise."""
 
 SHALLOWEST, DEEPEST = 3, 13
+
+MAX_WRITTEN_LEAVES = 1 << 20
+"""Leaves of a forest of multi-way trees that is written down; beyond them the sparse release takes over."""
+
+FALSE_CELLS = 100
+"""Empty cells that the sparse release of a tree shows, about."""
+
+STRUCTURES = ("adaptive", "fletcher-islam", "bojarski", "jagannathan")
+
+Trees = CompleteTrees | MultiwayTrees
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Structure that a count forest is to have.
+
+    Attributes
+    ----------
+    family : str
+        One of `STRUCTURES`.
+    n_trees : int
+    max_depth : int or None
+        What the family says, where it is None.
+    disjoint : bool
+        Whether each tree counts a part of the rows of its own.
+    pure : bool
+        Whether noise is Laplace's: the sparse release has no other.
+    """
+
+    family: str
+    n_trees: int
+    max_depth: int | None
+    disjoint: bool
+    pure: bool
+
+    @property
+    def counted(self) -> int:
+        """How many trees a row is counted in."""
+        return 1 if self.disjoint else self.n_trees
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the rows are split."""
+        return self.n_trees if self.disjoint else 1
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what cannot be built."""
+        if self.family == "bojarski" and self.max_depth is None:
+            raise QuestionError('structure="bojarski" has no depth of its own.', "give max_depth.")
+        depth = 1 if self.max_depth is None else self.max_depth
+        if self.family != "jagannathan":
+            check_size(self.n_trees, depth)
+            return
+        check_size(self.n_trees, 1)
+        check_size(1, depth)
+        if self.disjoint:
+            raise QuestionError('structure="jagannathan" counts all rows in every tree.', 'set rows="all".')
+        if self.depth(schema, 1.0, 1.0) < min(depth, _splittable(schema)):
+            raise QuestionError(
+                f"trees of depth {depth} have too many leaves.",
+                "lower max_depth." if self.pure else "lower max_depth, or set delta=0.",
+            )
+
+    def depth(self, schema: Schema, n_rows: float, noise: float) -> int:
+        """Depth, by a noisy or public number of rows and the noise of a leaf's count."""
+        if self.family == "jagannathan":
+            return self._height(schema, n_rows)
+        if self.max_depth is not None:
+            return int(self.max_depth)
+        if self.family == "fletcher-islam":
+            return forest_depth(schema, self.n_trees)
+        return speaking_depth(n_rows / self.parts, noise)
+
+    def _height(self, schema: Schema, n_rows: float) -> int:
+        ground = fanned_ground(schema, self.n_trees)
+        n_public = schema.max_rows or max(int(n_rows), 1)
+        wanted = self.max_depth or jagannathan_height(n_public, n_children(ground).tolist())
+        most = MAX_LEAVES // len(schema.label.values) if self.pure else MAX_WRITTEN_LEAVES // self.n_trees
+        height = min(wanted, _splittable(schema))
+        while height > 1 and most_leaves(ground, height) > most:
+            height -= 1
+        return height
+
+    def draw(self, ground: Ground, depth: int, random: np.random.RandomState) -> Trees | LevelTrees:
+        """Trees of a depth from what their splits are drawn from."""
+        if self.family != "jagannathan":
+            return grow(ground, depth, random, within_node=self.family != "bojarski")
+        written = self.n_trees * most_leaves(ground, depth) <= MAX_WRITTEN_LEAVES
+        return draw_nodes(ground, depth, random) if written else draw_levels(ground, depth, random)
+
+    def ground(self, schema: Schema, random: np.random.RandomState) -> Ground:
+        """What splits are drawn from where nothing is asked."""
+        if self.family == "jagannathan":
+            return fanned_ground(schema, self.n_trees)
+        return plain_ground(schema, self.n_trees, random)
+
+
+def _splittable(schema: Schema) -> int:
+    """Features that a split can part."""
+    return int((n_children(fanned_ground(schema, 1)) > 1).sum())
+
+
+def ask_counts(
+    protected: Protected, shape: Shape, trees: Trees | LevelTrees, purse: Purse, share: Fraction
+) -> tuple[Trees, np.ndarray, float]:
+    """Noisy rows by leaf and label, the variance of their noise, and the trees that carry them.
+
+    Privacy
+    -------
+    One question, at a share of the purse; trees too large to write down are asked for their frequent
+    cells, and become what that answer shows.
+    """
+    price = purse.price(share)
+    if isinstance(trees, LevelTrees):
+        protected.refine([Charge(frequent_cells(shape.n_trees), purse.cost(share))])
+        released = protected.noisy_cells(trees, **price, false_cells=FALSE_CELLS)
+        stored, counts = stored_trees(trees, released, len(protected.schema.label.values))
+        return stored, counts, laplace_variance(released[0].scale)
+    if shape.disjoint and isinstance(trees, CompleteTrees):
+        noisy = protected.split(shape.n_trees).noisy_histogram(trees, **price)
+    else:
+        noisy = protected.noisy_histogram(trees, **price)
+    return trees, noisy.values, noise_variance(noisy)
+
+
+def noise_variance(counts: NoisyCounts) -> float:
+    """Variance of the noise of one count."""
+    return float(counts.parameter) if counts.law == "gaussian" else laplace_variance(counts.parameter)
+
+
+def laplace_variance(scale: Fraction) -> float:
+    """Variance of discrete Laplace noise."""
+    shrink = exp(-1 / scale)
+    return 2 * shrink / (1 - shrink) ** 2
 
 
 def speaking_depth(n_rows: float, noise: float) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.kernels.grow import grow_complete
-from privet.learners.boosting_bins import Margin, is_ordered
+from privet.learners.boosting_bins import Margin, cell_table, is_ordered
 from privet.schema import Categorical, Feature, Schema
 from privet.structure import Bins, CompleteTrees, Views
 
@@ -32,12 +32,15 @@ class Ground:
         Codes of a feature between which a threshold can lie, under any of its views.
     weights : float64 (features,)
         How likely a feature is drawn.
+    fans : bool (features,)
+        Whether a split has a child for every code instead of a threshold.
     """
 
     views: Views
     choice: np.ndarray
     sizes: np.ndarray
     weights: np.ndarray
+    fans: np.ndarray
 
 
 def plain_ground(schema: Schema, n_trees: int, random: np.random.RandomState) -> Ground:
@@ -47,17 +50,29 @@ def plain_ground(schema: Schema, n_trees: int, random: np.random.RandomState) ->
     many categories there are. A missing value is a category of its own where the schema says values may
     be missing; an unknown one goes with some category.
     """
+    n_features = len(schema.features)
     tables: list[tuple[int, np.ndarray]] = []
-    choice = np.empty((n_trees, len(schema.features)), np.int64)
+    choice = np.empty((n_trees, n_features), np.int64)
     for j, feature in enumerate(schema.features):
         choice[:, j] = j
         if isinstance(feature, Categorical) and not feature.ordered:
             orders = min(ORDERS, n_trees)
-            first = len(schema.features) + len(tables)
+            first = n_features + len(tables)
             tables += [(j, _category_order(feature, random)) for _ in range(orders)]
             choice[:, j] = first + random.randint(orders, size=n_trees)
     sizes = np.array([_size(feature) for feature in schema.features])
-    return Ground(Views.of(len(schema.features), tables), choice, sizes, np.ones(len(sizes)))
+    views = Views.of(n_features, tables)
+    return Ground(views, choice, sizes, np.ones(n_features), np.zeros(n_features, bool))
+
+
+def fanned_ground(schema: Schema, n_trees: int) -> Ground:
+    """All features alike: a child for every category, a threshold anywhere in a range of numbers."""
+    n_features = len(schema.features)
+    fans = np.array([isinstance(feature, Categorical) for feature in schema.features])
+    tables = [(j, cell_table(f, 0)[0]) for j, f in enumerate(schema.features) if fans[j]]
+    view = np.where(fans, n_features + np.cumsum(fans) - 1, np.arange(n_features))
+    sizes = np.array([_size(feature) for feature in schema.features])
+    return Ground(Views.of(n_features, tables), np.tile(view, (n_trees, 1)), sizes, np.ones(n_features), fans)
 
 
 def informed_ground(
@@ -86,7 +101,7 @@ def informed_ground(
             tables.append((j, places[table]))
     weights = (energy + 1e-9) ** FAVOUR
     sizes = np.array([len(margin.mass) for margin in margins])
-    return Ground(Views.of(0, tables), choice, sizes, weights / weights.sum())
+    return Ground(Views.of(0, tables), choice, sizes, weights / weights.sum(), np.zeros(len(sizes), bool))
 
 
 def grow(

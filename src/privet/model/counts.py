@@ -15,22 +15,22 @@ from privet.errors import QuestionError
 from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
-from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
+from privet.model.forest import describe_trees, multiway_from_arrays, trees_from_arrays, trees_to_arrays
 from privet.model.rules import Rules, counted_rules
-from privet.model.voting import VOTINGS, leaf_values
+from privet.model.voting import VOTINGS, leaf_values, node_sums
 from privet.schema import Scalar, Schema
-from privet.structure import CompleteTrees, LeafVotes
+from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees
 
 
 @dataclass(frozen=True)
 class CountForest:
-    """Complete trees whose leaves each carry a noisy count of every label.
+    """Trees whose leaves each carry a noisy count of every label.
 
     Attributes
     ----------
-    trees : CompleteTrees
-    counts : int64 (trees, leaves, labels)
-        Noisy, of every leaf, empty ones included.
+    trees : CompleteTrees or MultiwayTrees
+    counts : int64 (trees, leaves, labels), of multi-way trees (leaves, labels)
+        Noisy, of every leaf, empty ones included; zero where a sparse release shows nothing.
     variance : float
         Of the noise of one count, all batches together.
     prior : float64 (labels,)
@@ -41,7 +41,7 @@ class CountForest:
     card : PrivacyCard
     """
 
-    trees: CompleteTrees
+    trees: CompleteTrees | MultiwayTrees
     counts: np.ndarray
     variance: float
     prior: np.ndarray
@@ -53,7 +53,8 @@ class CountForest:
     @cached_property
     def values(self) -> np.ndarray:
         """What every leaf contributes to a vote."""
-        return leaf_values(self.counts, self.variance, self.prior, self.voting)
+        multiway = self.trees if isinstance(self.trees, MultiwayTrees) else None
+        return leaf_values(self.counts, self.variance, self.prior, self.voting, multiway)
 
     @property
     def predictor(self) -> LeafVotes:
@@ -83,19 +84,24 @@ class CountForest:
         The counts of an inner node are sums over its leaves, and so is their noise. See `Rules.select`
         for the other parameters.
         """
+        found = counted_rules(self.trees, self.schema, *self._nodes(inner), self.prior)
+        return found.select(top, label=label, min_support=min_support, sort=sort)
+
+    def _nodes(self, inner: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Tree, number, counts and variance of every leaf, or of every node."""
+        if isinstance(self.trees, MultiwayTrees):
+            counts, variance = node_sums(self.trees, self.counts, self.variance)
+            node = np.flatnonzero((self.trees.view < 0) | inner)
+            return self.trees.tree_of[node], node, counts[node], variance[node]
         counts, variance = node_counts(self.counts, self.variance)
         first = 1 if inner else self.trees.n_leaves
         n_nodes = counts.shape[1] - first
-        found = counted_rules(
-            self.trees,
-            self.schema,
+        return (
             np.repeat(np.arange(self.trees.n_trees), n_nodes),
             np.tile(np.arange(first, counts.shape[1]), self.trees.n_trees),
             counts[:, first:].reshape(-1, counts.shape[2]),
             np.tile(variance[first:], self.trees.n_trees),
-            self.prior,
         )
-        return found.select(top, label=label, min_support=min_support, sort=sort)
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
@@ -123,8 +129,14 @@ class CountForest:
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Build the model from what its file holds."""
         schema = Schema.from_dict(header["schema"])
-        trees, n_labels = trees_from_arrays(arrays, header["depth"], schema), len(schema.label.values)
-        fits = arrays["counts"].shape == (trees.n_trees, trees.n_leaves, n_labels)
+        trees: CompleteTrees | MultiwayTrees = (
+            multiway_from_arrays(arrays, schema)
+            if "roots" in arrays
+            else trees_from_arrays(arrays, header["depth"], schema)
+        )
+        n_labels = len(schema.label.values)
+        per_tree = (trees.n_trees,) if isinstance(trees, CompleteTrees) else ()
+        fits = arrays["counts"].shape == (*per_tree, trees.n_leaves, n_labels)
         if not fits or arrays["prior"].shape != (n_labels,) or header["voting"] not in VOTINGS:
             raise QuestionError("the counts of this model do not fit its trees.")
         return cls(

@@ -17,7 +17,7 @@ from privet.model.file import write_model
 from privet.model.rules import Rules
 from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
-from privet.structure import CompleteTrees, LeafVotes, Views
+from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees, Views
 
 
 @dataclass(frozen=True)
@@ -87,27 +87,38 @@ class LabelForest:
         return cls(trees, labels, schema, PrivacyCard(**header["card"]))
 
 
-def describe_trees(trees: CompleteTrees, schema: Schema) -> dict[str, Any]:
+def describe_trees(trees: CompleteTrees | MultiwayTrees, schema: Schema) -> dict[str, Any]:
     """Size of a forest, and how often each feature is split on."""
-    used = np.bincount(trees.views.source[trees.view[:, 1:].ravel()], minlength=len(schema.features))
+    complete = isinstance(trees, CompleteTrees)
+    views = trees.view[:, 1:].ravel() if complete else trees.view[trees.view >= 0]
+    used = np.bincount(trees.views.source[views], minlength=len(schema.features))
     return {
         "trees": trees.n_trees,
         "depth": trees.depth,
-        "leaves": trees.n_trees * trees.n_leaves,
+        "leaves": trees.n_trees * trees.n_leaves if complete else trees.n_leaves,
         "labels": list(schema.label.values),
         "splits by feature": dict(zip(schema.feature_names, map(int, used), strict=True)),
     }
 
 
-def trees_to_arrays(trees: CompleteTrees) -> dict[str, np.ndarray]:
-    """Arrays under which a model's file keeps complete trees."""
+def trees_to_arrays(trees: CompleteTrees | MultiwayTrees) -> dict[str, np.ndarray]:
+    """Arrays under which a model's file keeps trees."""
     views = {"source": trees.views.source, "start": trees.views.start, "table": trees.views.table}
-    return {**views, "view": trees.view, "threshold": trees.threshold}
+    pointers = {} if isinstance(trees, CompleteTrees) else {"roots": trees.roots, "child": trees.child}
+    return {**views, "view": trees.view, "threshold": trees.threshold, **pointers}
 
 
 def trees_from_arrays(arrays: Mapping[str, np.ndarray], depth: int, schema: Schema) -> CompleteTrees:
     """Complete trees from the arrays of a model's file, checked: kernels trust them."""
     views = Views(arrays["source"], arrays["start"], arrays["table"])
     trees = CompleteTrees(views, arrays["view"], arrays["threshold"], depth)
+    check_structure(trees, schema)
+    return trees
+
+
+def multiway_from_arrays(arrays: Mapping[str, np.ndarray], schema: Schema) -> MultiwayTrees:
+    """The same for multi-way trees, which have pointers."""
+    views = Views(arrays["source"], arrays["start"], arrays["table"])
+    trees = MultiwayTrees(views, arrays["roots"], arrays["view"], arrays["threshold"], arrays["child"])
     check_structure(trees, schema)
     return trees

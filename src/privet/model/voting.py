@@ -5,15 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from privet.kernels.predict import normalised
+from privet.structure import MultiwayTrees
 
 VOTINGS = ("sum", "majority", "threshold", "probabilistic", "posterior")
 
-SPREAD = 0.3
-"""How far the label shares of a node are expected to lie from its parent's, as a standard deviation."""
+SPREAD = 0.4
+"""How far a node's share of a label that half of the rows have is expected to lie from its parent's."""
 
 
-def leaf_values(counts: np.ndarray, variance: float, prior: np.ndarray, voting: str) -> np.ndarray:
-    """What every leaf contributes, ``(trees, leaves, labels)``.
+def leaf_values(
+    counts: np.ndarray,
+    variance: float,
+    prior: np.ndarray,
+    voting: str,
+    multiway: MultiwayTrees | None = None,
+) -> np.ndarray:
+    """What every leaf contributes, in the shape of the counts: of complete trees, unless others are given.
 
     - ``sum``: its noisy counts as they are, negative ones too, so that noise cancels over the trees
       (Jagannathan et al. 2012);
@@ -24,6 +31,8 @@ def leaf_values(counts: np.ndarray, variance: float, prior: np.ndarray, voting: 
     """
     if voting == "sum":
         return counts.astype(np.float32)
+    if voting == "posterior" and multiway is not None:
+        return multiway_posterior(multiway, counts, variance, prior)
     if voting == "posterior":
         return path_posterior(counts, variance, prior)
     shares = normalised(np.maximum(counts, 0))
@@ -51,7 +60,33 @@ def path_posterior(counts: np.ndarray, variance: float, prior: np.ndarray) -> np
     return shares.astype(np.float32)
 
 
-def _moved(shares: np.ndarray, counts: np.ndarray, noise: float) -> np.ndarray:
+def multiway_posterior(
+    trees: MultiwayTrees, counts: np.ndarray, variance: float, prior: np.ndarray
+) -> np.ndarray:
+    """The same for multi-way trees, ``(leaves, labels)``."""
+    sums, noise = node_sums(trees, counts, variance)
+    shares = np.broadcast_to(prior, sums.shape).copy()
+    for level in trees.levels:
+        above = np.where(trees.parent[level] >= 0, trees.parent[level], level)
+        shares[level] = _moved(shares[above], sums[level], noise[level, None])
+    leaf = np.flatnonzero(trees.view < 0)
+    values = np.empty(counts.shape, np.float32)
+    values[trees.child[leaf]] = shares[leaf]
+    return values
+
+
+def node_sums(trees: MultiwayTrees, counts: np.ndarray, variance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of every node of multi-way trees, ``(nodes, labels)``, and their variance, ``(nodes,)``."""
+    sums, noise = np.zeros((len(trees.view), counts.shape[1])), np.zeros(len(trees.view))
+    leaf = np.flatnonzero(trees.view < 0)
+    sums[leaf], noise[leaf] = counts[trees.child[leaf]], variance
+    for level in reversed(trees.levels[1:]):
+        np.add.at(sums, trees.parent[level], sums[level])
+        np.add.at(noise, trees.parent[level], noise[level])
+    return sums, noise
+
+
+def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray) -> np.ndarray:
     """One step of the posterior: shares moved towards counts that carry noise."""
     n_labels = counts.shape[-1]
     total = counts.sum(axis=-1, keepdims=True)
@@ -60,5 +95,7 @@ def _moved(shares: np.ndarray, counts: np.ndarray, noise: float) -> np.ndarray:
     rows = rows**3 / (rows**2 + n_labels * noise + 1e-9)
     residual = counts - shares * total
     uncertain = noise * ((1 - shares) ** 2 + (n_labels - 1) * shares**2) + rows * shares * (1 - shares)
-    gain = rows * SPREAD**2 / (rows**2 * SPREAD**2 + uncertain + 1e-9)
+    # The share of a rare label moves less, or noise would make it common.
+    spread = 4 * SPREAD**2 * shares * (1 - shares)
+    gain = rows * spread / (rows**2 * spread + uncertain + 1e-9)
     return normalised(np.clip(shares + gain * residual, 1e-4, 1.0))

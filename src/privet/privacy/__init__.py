@@ -11,7 +11,14 @@ from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
 from privet.privacy.score_questions import LOSSES, SCORE_ROWS
 from privet.privacy.split_questions import ChosenSplits, open_leaf_rows, split_choice, split_rows
-from privet.privacy.tree_questions import NoisyCells, Parts, label_charge, leaf_rows, random_parts
+from privet.privacy.tree_questions import (
+    NoisyCells,
+    Parts,
+    frequent_cells,
+    label_charge,
+    leaf_rows,
+    random_parts,
+)
 from privet.privacy.wall import NoisyCounts, check_noise
 
 __all__ = [
@@ -37,6 +44,7 @@ __all__ = [
     "SecureBits",
     "StudyBits",
     "check_noise",
+    "frequent_cells",
     "in_parallel",
     "in_sequence",
     "label_charge",

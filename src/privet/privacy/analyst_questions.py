@@ -239,9 +239,9 @@ def _counter(axes: Sequence[Axis], condition: Condition | None) -> Callable[[Bat
     def kernel(batch: Batch) -> np.ndarray:
         cell = np.zeros(len(batch.labels), np.int64)
         for axis in axes:
-            cell = cell * len(axis.cells) + axis.cells_of(*batch)
+            cell = cell * len(axis.cells) + axis.cells_of(*batch[:2])
         if condition is not None:
-            cell = cell[condition.holds(*batch)]
+            cell = cell[condition.holds(*batch[:2])]
         return np.bincount(cell, minlength=prod(shape)).reshape(shape)
 
     return kernel
@@ -251,8 +251,8 @@ def _scorer(candidates: Sequence[Condition], condition: Condition | None) -> Cal
     """Kernel that counts the rows meant by each candidate, among those meant by a condition."""
 
     def kernel(batch: Batch) -> np.ndarray:
-        among = True if condition is None else condition.holds(*batch)
-        return np.array([np.count_nonzero(c.holds(*batch) & among) for c in candidates])
+        among = True if condition is None else condition.holds(*batch[:2])
+        return np.array([np.count_nonzero(c.holds(*batch[:2]) & among) for c in candidates])
 
     return kernel
 

@@ -92,7 +92,7 @@ class BoostingQuestions(Wall):
         charge = Charge(BIN_GRADIENTS, cost_of(epsilon, rho))
         grid = self._grid(len(asked), charge.cost)
         exact_sums = self._ask(
-            charge, lambda batch: sum_gradients_by_bin(additive, asked, batch.features, batch.labels, grid)
+            charge, lambda batch: sum_gradients_by_bin(additive, asked, *batch[:2], grid, batch.kept)
         )
         rows = np.concatenate([np.arange(additive.bins.n_bins)[additive.bins.slices[j]] for j in asked])
         noisy = self._noisy_sums(exact_sums[rows], len(asked), grid, charge.cost)
@@ -113,7 +113,9 @@ class BoostingQuestions(Wall):
         check_additive(additive, self.schema)
         asked = last_trees(n_trees, additive)
         charge = Charge(LEAF_ROWS, cost_of(epsilon, rho, asked))
-        exact_rows = self._ask(charge, lambda batch: count_leaves_of_last(additive, asked, batch.features))
+        exact_rows = self._ask(
+            charge, lambda batch: count_leaves_of_last(additive, asked, batch.features, batch.kept)
+        )
         return self._with_noise(exact_rows, asked, charge.cost)
 
     def noisy_leaf_gradients(
@@ -130,7 +132,7 @@ class BoostingQuestions(Wall):
         charge = Charge(LEAF_GRADIENTS, cost_of(epsilon, rho))
         grid = self._grid(asked, charge.cost)
         exact_sums = self._ask(
-            charge, lambda batch: sum_gradients_by_leaf(additive, asked, batch.features, batch.labels, grid)
+            charge, lambda batch: sum_gradients_by_leaf(additive, asked, *batch[:2], grid, batch.kept)
         )
         return self._noisy_sums(exact_sums, asked, grid, charge.cost)
 

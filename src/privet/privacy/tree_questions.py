@@ -37,6 +37,11 @@ def leaf_rows(n_trees: int) -> str:
     return f"rows by leaf and label of {n_trees} trees"
 
 
+def frequent_cells(n_trees: int) -> str:
+    """The question that `noisy_cells` asks, for plans."""
+    return f"frequent cells of {n_trees} level-wise trees"
+
+
 def random_parts(n: int) -> str:
     """How what is asked of random parts composes, for plans."""
     return f"parallel over {n} random parts"
@@ -97,8 +102,7 @@ class TreeQuestions(Wall):
         """
         n_labels, n_trees = len(self.schema.label.values), structure.n_trees
         self._check(structure)
-        question = f"frequent cells of {n_trees} level-wise trees"
-        charge = Charge(question, cost_of(epsilon, None, n_trees))
+        charge = Charge(frequent_cells(n_trees), cost_of(epsilon, None, n_trees))
         exact_cells = self._ask(
             charge, lambda batch: count_cells(structure, batch.features, batch.labels, n_labels)
         )
