@@ -29,6 +29,7 @@ from privet import (
     load_model,
     protect,
 )
+from privet.audit.transcripts import Rows, compare_without
 from privet.cli.main import main
 from privet.cli.population import SCHEMA as PEOPLE
 from privet.cli.population import invent_people, write_people
@@ -154,6 +155,26 @@ def test_a_party_pays_exactly_what_the_structure_says(delta, keys):
     assert [charge.to_dict() for charge in rows.asked] == vector.card.questions
     with pytest.raises(BudgetExceeded):
         publish(structure, rows, "north", keys["north"])
+
+
+@pytest.mark.parametrize(("delta", "epsilon"), [(0, None), (0, "0.7"), (1e-6, None)])
+def test_what_a_party_publishes_keeps_its_epsilon_against_every_neighbour(delta, epsilon, keys):
+    structure = draw_structure(SCHEMA, 1.0, delta, n_trees=3, max_depth=3, seed=4)
+    X, y = patients(12, 0)
+    codes = encode(open_table(X, SCHEMA), SCHEMA, y)
+
+    def program(rows):
+        vector = publish(structure, rows, "north", keys["north"], epsilon=epsilon)
+        return vector.label_rows, vector.counts, vector.noise, vector.card
+
+    for row in range(12):
+        found = compare_without(
+            program, Rows(codes.features, codes.labels), row, SCHEMA, structure.budget, seed=row
+        )
+        assert found.keeps and found.answers == 2 and not found.leak
+        assert found.loss.bound.rho == found.charged.rho if delta else not found.broken
+        if not delta:
+            assert found.loss.bound.epsilon == found.charged.epsilon == Fraction(epsilon or 1)
 
 
 def test_what_anyone_merges_says_who_is_in_it(vectors):
@@ -348,6 +369,8 @@ def test_known_keys_tell_an_impostor(tmp_path, vectors, keys):
         merge(SMALL, [*vectors, vector_of("thief", keys)], known)
     (tmp_path / "keys").write_text("# parties\n\n" + "".join(f"{n} {k}\n" for n, k in known.items()))
     assert read_known_keys(tmp_path / "keys") == known
+    (tmp_path / "keys").write_text(f"north  {'a' * 64} \nSt Mary\t{'b' * 64}")
+    assert read_known_keys(tmp_path / "keys") == {"north": "a" * 64, "St Mary": "b" * 64}
 
 
 @pytest.mark.parametrize("text", ["north", "north 12", f"north {'g' * 64}", "north " + "A" * 64, "a 1\n\0"])
@@ -770,6 +793,17 @@ def test_a_mistake_on_the_command_line_is_told_and_costs_nothing(step, code, sai
     assert found == code and said in err, (found, err)
     assert all(spent(name) == Fraction(1, 2) for name in ("north", "south", "west"))
     assert not Path("v").exists()
+
+
+def test_a_file_cannot_steer_the_terminal(hospitals, keys):
+    vector = SignedVector.load("north.vector")
+    Path("evil").write_bytes(resigned(vector, keys["thief"], {"\x1b[2J": 1}))
+    code, text, err = hospitals("party", "show", "evil")
+    assert code == 5 and "makes no sense" in err and "\x1b" not in text + err
+    sparse = CountForestClassifier(schema=Schema([Continuous("a\x1b[2J", 0, 1)], Label("y", [0, 1])))
+    sparse.fit(np.array([[0.1], [0.9]]), [0, 1]).model_.save("m")
+    code, text, err = hospitals("describe", "m")
+    assert code == 0 and "splits by feature" in text and "\x1b" not in text + err
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch, tmp_path):

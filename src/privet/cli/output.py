@@ -39,12 +39,17 @@ def show_error(message: str, hint: str = "") -> None:
     """Write an error, and what to do about it, to standard error."""
     for title, text, style in (("Error:", message, "bold red"), ("Hint:", hint, "bold cyan")):
         if text:
-            err.print(Text.assemble((title, style), " ", text), soft_wrap=True)
+            err.print(Text.assemble((title, style), " ", plain(text)), soft_wrap=True)
 
 
 def warn(title: str, text: str) -> None:
     """Write a warning that cannot be overlooked to standard error."""
     err.print(Panel(text, title=title, title_align="left", border_style="bold yellow", padding=(0, 1)))
+
+
+def plain(value: object) -> str:
+    """Text without what would steer a terminal: it may come from a file that somebody else wrote."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(value))
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> Padding:
@@ -53,7 +58,7 @@ def facts(rows: Iterable[tuple[str, object]]) -> Padding:
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(name, Text(str(value)))
+        grid.add_row(plain(name), Text(plain(value)))
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -63,7 +68,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Seq
     for column in columns:
         grid.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(str(value)) for value in row))
+        grid.add_row(*(Text(plain(value)) for value in row))
     return grid
 
 

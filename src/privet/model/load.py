@@ -25,7 +25,7 @@ def load_model(path: str | Path) -> Model:
     try:
         model: Model = KINDS[kind].from_file(header, arrays)
         model.card.rows()
-    except (PrivetError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (PrivetError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"{str(path)!r} does not hold a sound model ({error}).", "fetch it again."
         ) from None

@@ -50,6 +50,8 @@ class UnionForest:
         labels = {forest.schema.label for forest in self.forests}
         if (features, labels) != (self.schema.features, {self.schema.label}):
             raise QuestionError("the forests of this union do not fit its schema.")
+        if not all(isinstance(forest.trees, CompleteTrees) for forest in self.forests):
+            raise QuestionError("only complete binary trees can be united.", "choose another structure.")
         n_views = sum(len(forest.trees.views.source) for forest in self.forests)
         n_trees = sum(forest.trees.n_trees for forest in self.forests)
         n_leaves = n_trees << max(forest.trees.depth for forest in self.forests)

@@ -68,7 +68,8 @@ def read_known_keys(path: str | Path) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        name, _, key = line.strip().rpartition(" ")
+        *words, key = line.rsplit(None, 1)
+        name = "".join(words)
         if not re.fullmatch("[0-9a-f]{64}", key) or name in known or key in known.values():
             raise QuestionError(
                 f"line {number} of {str(path)!r} is not a party and its key, or repeats one.",

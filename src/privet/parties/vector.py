@@ -98,9 +98,9 @@ class SignedVector:
             fields: dict[str, Any] = {**header, **arrays}
             vector = cls(**fields, key=key, card=card, signed=data)
             _check_types(vector)
-        except (PrivetError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (PrivetError, KeyError, TypeError, ValueError, AttributeError):
             raise ModelFileError(
-                f"{str(path)!r} is signed but not sound ({error}).", "ask the party for another."
+                f"{str(path)!r} is signed but makes no sense.", "ask the party for another."
             ) from None
         return vector
 
