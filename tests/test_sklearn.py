@@ -8,13 +8,24 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privet import BoostingClassifier, CountForestClassifier, MajorityForestClassifier, PrivacyLeakWarning
+from privet import (
+    BoostingClassifier,
+    CountForestClassifier,
+    CountingTreeClassifier,
+    GreedyForestClassifier,
+    GreedyTreeClassifier,
+    MajorityForestClassifier,
+    PrivacyLeakWarning,
+)
 
 ESTIMATORS = [
     BoostingClassifier(epsilon=5.0, schema="from-data"),
     BoostingClassifier(epsilon=5.0, delta=1e-6, schema="from-data"),
     MajorityForestClassifier(epsilon=5.0, schema="from-data", n_trees=10),
     CountForestClassifier(epsilon=5.0, schema="from-data"),
+    CountingTreeClassifier(epsilon=5.0, schema="from-data"),
+    GreedyForestClassifier(epsilon=5.0, schema="from-data"),
+    GreedyTreeClassifier(epsilon=5.0, schema="from-data"),
 ]
 
 FRESH_NOISE = "compares two fits, and every fit draws fresh noise that no seed can fix"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import log, log2
 
@@ -28,13 +29,14 @@ from privet.privacy import SecureBits
 from privet.privacy.criteria import ENTROPY_BITS, GINI_BITS, Criterion, criterion_named, entropy_table
 from privet.privacy.selection import bounded_range_epsilon, exponential_ranges, weight_table
 from privet.structure import MultiwayTrees, Splits, Views
-from twins import leaf as plain_leaf
 from twins import random_codes, random_multiway, seen
+from twins import route as plain_route
 
 NAMES = ("max", "gini", "information_gain")
 SMALL = Schema([Categorical("a", ["x", "y"])], Label("y", [0, 1, 2]), max_rows=100)
 
 
+@cache
 def measure(name: str) -> tuple[Criterion, np.ndarray]:
     criterion = criterion_named(name, SMALL)
     return criterion, entropy_table(criterion, 100)
@@ -124,8 +126,8 @@ def random_case(seed: int):
     rng = np.random.default_rng(seed)
     sizes = [3, 6, 40]
     trees = random_multiway(rng, sizes, 2, 2)
-    codes = random_codes(rng, sizes, 300, np.uint16)
-    labels = rng.integers(0, 3, 300).astype(np.uint8)
+    codes = random_codes(rng, sizes, 120, np.uint16)
+    labels = rng.integers(0, 3, 120).astype(np.uint8)
     view = np.array([0, 1, 2, 4, 5], np.int32)
     lowest, highest = np.zeros((2, trees.n_leaves, len(view)), np.int32)
     for leaf, choice in product(range(trees.n_leaves), range(len(view))):
@@ -138,13 +140,9 @@ def random_case(seed: int):
     return trees, Splits(view, lowest, highest), codes, labels
 
 
-def plain_scores(name, trees, splits, codes, labels, leaf, choice) -> dict[int, int]:
+def plain_scores(name, trees, splits, codes, labels, where, leaf, choice) -> dict[int, int]:
     """Score by threshold of a choice of a leaf (0: a child for every code), row by row."""
-    rows = [
-        i
-        for i in range(codes.shape[1])
-        if leaf in [plain_leaf(trees, codes, t, i) for t in range(trees.n_trees)]
-    ]
+    rows = [i for i, leaves in enumerate(where) if leaf in leaves]
     shown = [seen(trees.views, codes, splits.view[choice], i) for i in rows]
 
     def score(branches) -> int:
@@ -165,12 +163,12 @@ def plain_scores(name, trees, splits, codes, labels, leaf, choice) -> dict[int, 
 def test_kernel_scores_every_threshold_as_its_plain_twin(name):
     trees, splits, codes, labels = random_case(1)
     rate = Fraction(1, 50)
-    numbers = scoring(name, rate, 300)
+    numbers = scoring(name, rate, 120)
     rows = by_leaf(route_batch(trees, codes, labels), np.ones(trees.n_leaves, bool))
     best, mass = score_splits(rows, trees.views, splits, 3, numbers)
-    table = weight_table(rate)
+    table, where = weight_table(rate), plain_route(trees, codes).T
     for leaf, choice in product(range(trees.n_leaves), range(len(splits.view))):
-        plain = plain_scores(name, trees, splits, codes, labels, leaf, choice)
+        plain = plain_scores(name, trees, splits, codes, labels, where, leaf, choice)
         if not plain:
             assert mass[leaf, choice] == 0
             continue
@@ -327,7 +325,7 @@ def test_counts_of_splits_are_counts_plus_the_noise_of_their_sensitivity(schema,
     frame = people(schema)
     protected = protect(frame, schema, account)
     splits = Splits(np.array([1, 2], np.int32), np.zeros((1, 2), np.int32), np.zeros((1, 2), np.int32))
-    noisy = protected.noisy_split_counts(root(3), splits, epsilon=1)
+    noisy = protected.noisy_split_counts(root(3), splits, by_label=True, epsilon=1)
     assert noisy.values.shape == (1, 122 + 5, 2)
     assert noisy.parameter == 2
     town = noisy.values[0, 122:125].sum(axis=1)

@@ -18,6 +18,8 @@ from privet.errors import (
 from privet.learners import (
     BoostingClassifier,
     CountForestClassifier,
+    CountingTreeClassifier,
+    GreedyForestClassifier,
     GreedyTreeClassifier,
     MajorityForestClassifier,
     PrivateScore,
@@ -48,7 +50,9 @@ __all__ = [
     "Continuous",
     "CountForest",
     "CountForestClassifier",
+    "CountingTreeClassifier",
     "DataError",
+    "GreedyForestClassifier",
     "GreedyTreeClassifier",
     "Label",
     "LabelForest",

@@ -17,6 +17,8 @@ from privet.errors import QuestionError
 from privet.learners import (
     BoostingClassifier,
     CountForestClassifier,
+    CountingTreeClassifier,
+    GreedyForestClassifier,
     GreedyTreeClassifier,
     MajorityForestClassifier,
 )
@@ -28,6 +30,8 @@ from privet.schema import Schema
 LEARNERS: Mapping[str, type[PrivateClassifier]] = {
     "boosting": BoostingClassifier,
     "count-forest": CountForestClassifier,
+    "counting-tree": CountingTreeClassifier,
+    "greedy-forest": GreedyForestClassifier,
     "greedy-tree": GreedyTreeClassifier,
     "majority-forest": MajorityForestClassifier,
 }

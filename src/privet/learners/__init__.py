@@ -2,6 +2,8 @@
 
 from privet.learners.boosting import BoostingClassifier
 from privet.learners.count_forest import CountForestClassifier
+from privet.learners.counting_tree import CountingTreeClassifier
+from privet.learners.greedy_forest import GreedyForestClassifier
 from privet.learners.greedy_tree import GreedyTreeClassifier
 from privet.learners.majority_forest import MajorityForestClassifier
 from privet.learners.score import PrivateScore, private_score
@@ -9,6 +11,8 @@ from privet.learners.score import PrivateScore, private_score
 __all__ = [
     "BoostingClassifier",
     "CountForestClassifier",
+    "CountingTreeClassifier",
+    "GreedyForestClassifier",
     "GreedyTreeClassifier",
     "MajorityForestClassifier",
     "PrivateScore",

@@ -1,4 +1,4 @@
-"""How a greedy tree shares its budget over its levels, and what it knows of the rows of its nodes."""
+"""How a greedy tree shares its budget over its levels, and what it knows of the counts of its nodes."""
 
 from __future__ import annotations
 
@@ -61,33 +61,37 @@ def default_shares(depth: int) -> LevelShares:
 
 
 @dataclass(frozen=True)
-class RowEstimates:
-    """Rows of every node from all that was asked about it: a mean weighted by precision."""
+class CountEstimates:
+    """Counts of every node from all that was asked about it: a mean weighted by precision.
+
+    A leaf that is split no further is asked again with every level, at no cost: a level's question is about
+    all leaves.
+    """
 
     total: np.ndarray
     precision: np.ndarray
 
     @classmethod
-    def none(cls, n_nodes: int) -> RowEstimates:
+    def none(cls, n_nodes: int, width: int) -> CountEstimates:
         """Nothing was asked yet."""
-        return cls(np.zeros(n_nodes), np.zeros(n_nodes))
+        return cls(np.zeros((n_nodes, width)), np.zeros(n_nodes))
 
     @property
     def mean(self) -> np.ndarray:
-        """Rows of every node; 0 where nothing was asked."""
-        return self.total / np.where(self.precision > 0, self.precision, 1)
+        """Counts of every node, ``(nodes, width)``; 0 where nothing was asked."""
+        return self.total / np.where(self.precision > 0, self.precision, 1)[:, None]
 
-    def more(self, nodes: np.ndarray, noisy_rows: np.ndarray, variance: float) -> RowEstimates:
+    def more(self, nodes: np.ndarray, noisy_counts: np.ndarray, variance: float) -> CountEstimates:
         """The estimates after one more answer about some nodes."""
         total, precision = self.total.copy(), self.precision.copy()
-        total[nodes] += noisy_rows / variance
+        total[nodes] += noisy_counts / variance
         precision[nodes] += 1 / variance
-        return RowEstimates(total, precision)
+        return CountEstimates(total, precision)
 
-    def padded(self, n_nodes: int) -> RowEstimates:
+    def padded(self, n_nodes: int) -> CountEstimates:
         """The estimates after new nodes have grown."""
-        new = np.zeros(n_nodes)
-        return RowEstimates(np.concatenate([self.total, new]), np.concatenate([self.precision, new]))
+        more = n_nodes - len(self.precision)
+        return CountEstimates(np.pad(self.total, ((0, more), (0, 0))), np.pad(self.precision, (0, more)))
 
 
 def count_sd(cost: Cost, n_trees: int) -> float:

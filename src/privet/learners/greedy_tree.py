@@ -12,35 +12,23 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_plan import Purse
-from privet.learners.count_forest import noise_variance
 from privet.learners.greedy_plan import (
     SHARES,
     LevelShares,
-    RowEstimates,
     check_depth,
     count_sd,
     default_shares,
     even_shares,
 )
-from privet.learners.growing import (
-    MAX_NODES,
-    Growth,
-    Menu,
-    check_continuous,
-    grown,
-    open_splits,
-    seedlings,
-    split_menu,
-)
+from privet.learners.growing import Menu, check_continuous, split_menu
 from privet.learners.plan import FitPlan, PlannedQuestion
-from privet.learners.pruning import children_of, corrected_counts, prune_by_errors, without
+from privet.learners.tree_growth import grow_tree, only, released_tree
 from privet.model import RuleForest
 from privet.privacy import (
     Account,
     Budget,
     Charge,
     ChosenSplits,
-    NoisyCounts,
     Protected,
     leaf_rows,
     open_leaf_rows,
@@ -139,55 +127,27 @@ class GreedyTreeClassifier(PrivateClassifier):
         self.verbose = verbose
 
     def _learn(self, protected: Protected) -> RuleForest:
-        self._check_parameters(protected.schema)
-        protected.reserve(self._charges(protected.schema))
-        menu = split_menu(protected.schema, self.continuous, self.n_bins)
-        growth, rows = self._grown(protected, menu)
-        share = self._level_shares(menu).leaves
-        # Where the growth stopped early, what was planned for it stays spent.
-        protected.refine([Charge(leaf_rows(1), self._purse.cost(share))])
-        noisy = protected.noisy_histogram(growth.trees, **self._purse.price(share))
-        rows = rows.more(
-            growth.leaves, noisy.values.sum(axis=1), noise_variance(noisy) * noisy.values.shape[1]
-        )
-        return self._model(protected, growth, rows, noisy, menu)
+        schema, purse = protected.schema, self._purse
+        self._check_parameters(schema)
+        protected.reserve(self._charges(schema))
+        menu = split_menu(schema, self.continuous, self.n_bins)
 
-    def _grown(self, protected: Protected, menu: Menu) -> tuple[Growth, RowEstimates]:
-        """The grown tree, and what is known of the rows of its nodes."""
-        schema, plan, purse = protected.schema, self._level_shares(menu), self._purse
-        least = count_sd(purse.cost(plan.leaves), 1)
-        growth, rows, closed = seedlings(menu, 1), RowEstimates.none(1), np.zeros(1, bool)
-        for rows_share, split_share in zip(plan.rows, plan.split, strict=True):
-            noisy = protected.noisy_leaf_totals(growth.trees, **purse.price(rows_share))
-            rows = rows.more(growth.leaves, noisy.values, noise_variance(noisy))
-            closed |= too_few(growth, menu, rows, least * len(schema.label.values))
-            splits = open_splits(growth, menu, closed)
-            if not splits.allowed.any():
-                return growth, rows
-            chosen = self._level_splits(protected, growth.trees, splits, menu, purse.price(split_share))
-            if len(growth.trees.view) + menu.children[chosen.choice[chosen.choice >= 0]].sum() > MAX_NODES:
-                return growth, rows
-            growth = grown(growth, menu, chosen)
-            more = len(growth.level) - len(closed)
-            rows, closed = rows.padded(more), np.concatenate([closed, np.zeros(more, bool)])
-        if plan.last_rows:
-            noisy = protected.noisy_leaf_totals(growth.trees, **purse.price(plan.last_rows))
-            rows = rows.more(growth.leaves, noisy.values, noise_variance(noisy))
-        return growth, rows
+        def choose(trees: MultiwayTrees, splits: Splits, share: Fraction) -> ChosenSplits:
+            if self.shares == "paper":
+                for choice in np.flatnonzero(menu.highest).tolist():
+                    splits = self._with_threshold(protected, trees, splits, choice, purse.price(share))
+            return protected.choose_split(trees, splits, self.criterion, **purse.price(share))
 
-    def _level_splits(
-        self,
-        protected: Protected,
-        trees: MultiwayTrees,
-        splits: Splits,
-        menu: Menu,
-        price: Mapping[str, Fraction],
-    ) -> ChosenSplits:
-        """A level's splits: at once, or as in the paper a threshold of each continuous feature first."""
-        if self.shares == "paper":
-            for choice in np.flatnonzero(menu.highest).tolist():
-                splits = self._with_threshold(protected, trees, splits, choice, price)
-        return protected.choose_split(trees, splits, self.criterion, **price)
+        growth, rows, noisy = grow_tree(protected, menu, self._level_shares(menu), purse, choose)
+        released = released_tree(growth, menu, rows, noisy, self.certainty if self.prune else None)
+        learner = {
+            "name": "greedy-tree",
+            "criterion": self.criterion,
+            "depth": self.max_depth,
+            "continuous": self.continuous,
+            "shares": self.shares,
+        }
+        return RuleForest(*released, "counts", schema, self._card(protected, learner))
 
     def _with_threshold(
         self,
@@ -198,42 +158,12 @@ class GreedyTreeClassifier(PrivateClassifier):
         price: Mapping[str, Fraction],
     ) -> Splits:
         """The same splits with one threshold left of a choice."""
-        only = np.arange(len(splits.view)) == choice
-        alone = replace(
-            splits,
-            lowest=np.where(only, splits.lowest, 1).astype(np.int32),
-            highest=np.where(only, splits.highest, 0).astype(np.int32),
-        )
+        alone = only(splits, np.arange(len(splits.view)) == choice)
         threshold = protected.choose_split(trees, alone, self.criterion, **price).threshold
         lowest, highest = splits.lowest.copy(), splits.highest.copy()
         taken = alone.allowed[:, choice]
         lowest[taken, choice] = highest[taken, choice] = threshold[taken]
         return replace(splits, lowest=lowest, highest=highest)
-
-    def _model(
-        self, protected: Protected, growth: Growth, rows: RowEstimates, noisy: NoisyCounts, menu: Menu
-    ) -> RuleForest:
-        """What was released, corrected and pruned."""
-        trees, leaves = growth.trees, growth.leaves
-        released = np.zeros((len(trees.view), noisy.values.shape[1]))
-        released[leaves] = noisy.values
-        families = children_of(trees, menu.branches(trees))
-        counts = corrected_counts(families, rows.mean, released)
-        variance = np.full(len(counts), noise_variance(noisy))
-        for node, children in reversed(families):
-            variance[node] = variance[children].sum()
-        kept = np.arange(len(counts))
-        if self.prune:
-            trees, kept = without(trees, families, prune_by_errors(families, counts, self.certainty))
-        learner = {
-            "name": "greedy-tree",
-            "criterion": self.criterion,
-            "depth": self.max_depth,
-            "continuous": self.continuous,
-            "shares": self.shares,
-        }
-        card = self._card(protected, learner)
-        return RuleForest(trees, counts[kept], variance[kept], "counts", protected.schema, card)
 
     def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
         self._check_parameters(schema)
@@ -274,9 +204,3 @@ class GreedyTreeClassifier(PrivateClassifier):
         check_depth(self.max_depth)
         if not 0 < self.certainty < 1:
             raise QuestionError("certainty must lie between 0 and 1.", "C4.5 takes 0.25.")
-
-
-def too_few(growth: Growth, menu: Menu, rows: RowEstimates, least: float) -> np.ndarray:
-    """Nodes whose children would hold, on average, fewer than so many rows (algorithm 2)."""
-    offered = growth.lowest <= growth.highest
-    return np.asarray(rows.mean < least * np.where(offered, menu.children, 1).max(axis=1))

@@ -83,8 +83,8 @@ class SplitQuestions(TreeQuestions):
         self,
         trees: MultiwayTrees,
         splits: Splits,
-        by_label: bool = True,
         *,
+        by_label: bool,
         epsilon: Number | None = None,
         rho: Number | None = None,
     ) -> NoisyCounts:
