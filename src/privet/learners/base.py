@@ -92,7 +92,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._set_names(X.schema)
             self._release(X, None)
             return self
-        Budget(self.epsilon)
+        _ = self._budget
         X = self._validated(X, reset=self._starts_anew())
         y = self._validated_labels(X, y)
         schema = self._schema(X, y)
@@ -127,7 +127,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _payer(self) -> Account:
         """The account to charge: the one given, or one of this fit alone."""
-        return self.account or Ledger().create("data", Budget(self.epsilon, self._delta))
+        return self.account or Ledger().create("data", self._budget)
+
+    @property
+    def _budget(self) -> Budget:
+        """What a fit may spend; a refusal where its parameters name no budget."""
+        return Budget(self.epsilon, self._delta)
 
     @property
     def _delta(self) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from privet.errors import QuestionError, SchemaError
+from privet.errors import BudgetError, QuestionError, SchemaError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_bins import Totals, class_shares
 from privet.learners.boosting_plan import Purse
@@ -27,6 +27,7 @@ from privet.learners.count_structure import (
     noise_variance as noise_variance,
 )
 from privet.learners.forest_plan import forest_leaves, vote_bound
+from privet.learners.multiway_trees import pruned
 from privet.learners.plan import FitPlan, PlannedQuestion
 from privet.model import CountForest, PrivacyCard
 from privet.model.voting import VOTINGS
@@ -41,11 +42,14 @@ from privet.privacy import (
     leaf_rows,
     random_parts,
 )
+from privet.privacy.budget import MOST
 from privet.privacy.gradients import noise_sd
 from privet.schema import Schema
-from privet.structure import Structure
+from privet.structure import MultiwayTrees, Structure
 
 ROWS = ("all", "disjoint")
+NOT_PRIVATE = "not private: counts are exact"
+
 MANY_TREES = 60
 FEW_ROWS = 1000
 """Rows below which Jagannathan et al. take five trees instead of ten."""
@@ -57,7 +61,8 @@ class CountForestClassifier(PrivateClassifier):
     Parameters
     ----------
     epsilon : float
-        Privacy budget of the fit, or of each batch.
+        Privacy budget of the fit, or of each batch. ``math.inf`` fits the twin that is not private, for
+        comparison: a table in hand alone, never protected rows or an owner's account.
     delta : float
         0 for pure ε; otherwise all trees share one discrete Gaussian, whose noise grows with the root
         of their number only.
@@ -74,7 +79,8 @@ class CountForestClassifier(PrivateClassifier):
         alone: "fletcher-islam" has the depth of their theorem 2; "bojarski" draws thresholds from a feature's
         whole range and needs ``max_depth``; "jagannathan" has a child for every category, tests a
         feature once on a path, and has the height of their section 5.1. Such trees, where they are too
-        large to write down, show the cells that a sparse release lets through.
+        large to write down, show the cells that a sparse release lets through. Their twin that is not
+        private has its empty subtrees pruned, as the original random decision trees have.
     voting : {"posterior", "sum", "majority", "threshold", "probabilistic"}
         How leaves are combined: see `privet.model.voting.leaf_values`. "probabilistic" draws its
         predictions.
@@ -156,7 +162,26 @@ class CountForestClassifier(PrivateClassifier):
             batch = X.batch_name
         return self._fit_batch(X, y, batch, getattr(self, "model_", None))
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
+        text = super().__repr__(N_CHAR_MAX)
+        return f"{text} – not private" if self._is_twin else str(text)
+
+    @property
+    def _is_twin(self) -> bool:
+        """Whether this is the twin that is not private."""
+        return isinstance(self.epsilon, float) and self.epsilon == inf
+
+    @property
+    def _budget(self) -> Budget:
+        # With the largest ε there is, noise differs from zero with a probability below e^(−10,000).
+        return Budget(MOST) if self._is_twin else super()._budget
+
     def _fit_batch(self, X: Any, y: Any, batch: str | None, earlier: CountForest | None) -> Self:
+        if self._is_twin and (self.account is not None or isinstance(X, Protected)):
+            raise BudgetError(
+                "an infinite epsilon is charged to no account: its answers are exact.",
+                "give a finite epsilon, or fit a table in hand without an account.",
+            )
         self._batch, self._earlier = batch, earlier
         try:
             return super().fit(X, y)
@@ -180,7 +205,7 @@ class CountForestClassifier(PrivateClassifier):
 
     def _learn(self, protected: Protected) -> CountForest:
         shape = self._shape(protected.schema)
-        purse = Purse.of(Budget(self.epsilon, self.delta))
+        purse = Purse.of(self._budget)
         plan = self._plan(protected.schema, shape, purse)
         for charge, sensitivity in plan:
             check_noise(sensitivity, charge.cost)
@@ -189,6 +214,8 @@ class CountForestClassifier(PrivateClassifier):
         totals = Totals(by_label.values.astype(np.float64), sqrt(noise_variance(by_label)))
         drawn, totals = self._trees(protected, shape, purse, totals)
         trees, counts, variance = ask_counts(protected, shape, drawn, purse, self._leaf_share)
+        if self._is_twin and isinstance(trees, MultiwayTrees) and self._earlier is None:
+            trees, counts = pruned(trees, counts)
         prior = class_shares(totals, max(float(totals.rows.sum()), 1.0))
         learner = {
             "name": "count-forest",
@@ -198,6 +225,8 @@ class CountForestClassifier(PrivateClassifier):
             "rows": self.rows,
         }
         card = self._card(protected, learner)
+        if self._is_twin:
+            card = replace(card, delta="0", private=False, caveats=[*card.caveats, NOT_PRIVATE])
         card = replace(card, batches=[_history(self._batch, card)])
         released = CountForest(trees, counts, variance, prior, self.voting, protected.schema, card)
         return released if self._earlier is None else added(self._earlier, released)
@@ -270,7 +299,8 @@ class CountForestClassifier(PrivateClassifier):
             if getattr(self, name) not in allowed:
                 raise QuestionError(f"{name} must be one of {', '.join(allowed)}.")
         n_trees = self._n_trees(schema) if self.n_trees is None else self.n_trees
-        shape = Shape(self.structure, n_trees, self.max_depth, self.rows == "disjoint", not self.delta)
+        pure = not self._budget.delta
+        shape = Shape(self.structure, n_trees, self.max_depth, self.rows == "disjoint", pure)
         shape.check(schema)
         if self._earlier is None:
             return shape
@@ -284,7 +314,7 @@ class CountForestClassifier(PrivateClassifier):
         """Number of trees by default."""
         if self.structure == "jagannathan":
             return 5 if schema.max_rows is not None and schema.max_rows < FEW_ROWS else 10
-        return default_trees(self.epsilon, self.delta)
+        return default_trees(float(self._budget.epsilon), float(self._budget.delta))
 
 
 def default_trees(epsilon: float, delta: float = 0) -> int:
@@ -329,6 +359,8 @@ def added(earlier: CountForest, later: CountForest) -> CountForest:
 
 def exposure(batches: Sequence[Mapping[str, Any]], name: str) -> str:
     """What the most exposed person has cost: undeclared batches add up, declared ones are disjoint."""
+    if any(batch[name] == str(inf) for batch in batches):
+        return str(inf)
     everyone, declared = Fraction(0), {"": Fraction(0)}
     for batch in batches:
         cost = Fraction(batch[name])

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from privet.learners.random_trees import Ground
+from privet.model.voting import node_sums
 from privet.privacy import NoisyCells
 from privet.structure import LevelTrees, MultiwayTrees
 
@@ -100,6 +101,21 @@ def stored_trees(
         levels.views, np.array(roots, np.int64), view.astype(np.int32), cut.astype(np.uint16), child
     )
     return trees, np.concatenate(counts)
+
+
+def pruned(trees: MultiwayTrees, counts: np.ndarray) -> tuple[MultiwayTrees, np.ndarray]:
+    """Trees whose subtrees without rows are leaves. Only for exact counts: it tells where there are none."""
+    sums = node_sums(trees, counts, 0.0)[0]
+    empty = np.asarray(~sums.any(axis=1))
+    above = trees.parent
+    kept = (above < 0) | ~empty[above]
+    number = np.cumsum(kept) - 1
+    leaf = (empty | (trees.view < 0))[kept]
+    child = np.where(leaf, np.cumsum(leaf) - 1, number[np.where(trees.view < 0, 0, trees.child)[kept]])
+    view = np.where(leaf, -1, trees.view[kept]).astype(np.int32)
+    threshold = np.where(leaf, 0, trees.threshold[kept]).astype(np.uint16)
+    smaller = MultiwayTrees(trees.views, number[trees.roots], view, threshold, child)
+    return smaller, sums[kept][leaf].astype(np.int64)
 
 
 def _tries(radix: np.ndarray, leaves: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
