@@ -13,17 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laws import (
-    Explorer,
-    exponential_law,
-    follows,
-    gaussian_probabilities,
-    laplace_probability,
-    largest_ratio,
-    neighbours,
-    permute_and_flip_law,
-)
+from laws import exponential_law, follows, gaussian_probabilities, laplace_probability
 from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, protect
+from privet.audit.exact import Explorer, largest_ratio, neighbours, permute_and_flip_law
 from privet.data.axis import cell_value, read_axes
 from privet.data.codes import encode_number
 from privet.data.condition import read_condition
