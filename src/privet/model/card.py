@@ -89,7 +89,7 @@ class PrivacyCard:
 def stated(number: object) -> Fraction:
     """An exact number that a file states."""
     if not isinstance(number, str) or not NUMBER.fullmatch(number):
-        raise QuestionError("this does not state a number.")
+        raise QuestionError("a number cannot be stated in this way.", "write it as 0.5 or 1/3.")
     return Fraction(number)
 
 

@@ -12,6 +12,7 @@ from privet.parties.vector import SignedVector, expected_noise
 from privet.privacy import NEIGHBOURS, Charge, Cost, in_parallel, in_sequence
 from privet.version import __version__
 
+MAX_PARTIES = 1000
 IDENTITIES = {True: "checked against known keys", False: "not checked"}
 ONE_PARTY = "add or remove one row of one party; parties declare that nobody is with two of them"
 SOME_PARTIES = "add or remove one person, who may have a row with several parties: their ε add up"
@@ -37,8 +38,8 @@ def merge(
     Post-processing of what was published. The most exposed person costs the largest ε of the parties
     that declare their people to be with no other, and the sum of all others. Proof: *Parties*.
     """
-    if not vectors:
-        raise QuestionError("there is nothing to merge.", "give the vector of at least one party.")
+    if not 0 < len(vectors) <= MAX_PARTIES:
+        raise QuestionError(f"{len(vectors)} vectors cannot be merged.", f"give 1 to {MAX_PARTIES}.")
     _check_once(vectors)
     for vector in vectors:
         _check_fit(structure, vector)

@@ -20,8 +20,8 @@ from privet.privacy import NEIGHBOURS, Budget, Charge, NoisyCounts, Protected
 from privet.version import __version__
 
 KIND = "party-vector"
-MAX_COUNT = 1 << 48
-"""Counts of any number of parties then add up without overflow."""
+MAX_COUNT = 1 << 52
+"""No count reaches it, whatever its noise; those of a thousand parties add up without overflow."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,8 @@ def publish(
     budget = Budget(structure.budget.epsilon if epsilon is None else epsilon, structure.budget.delta)
     plan = structure.plan(budget)
     public_key(key)
+    for number in (budget.epsilon, budget.delta):
+        stated(written(number))
     protected.reserve(plan)
     label_rows = protected.noisy_label_rows(**_price(plan[0]))
     counts = protected.noisy_histogram(structure.trees, **_price(plan[1]))
@@ -149,7 +151,7 @@ def publish(
         "kind": KIND,
         "party": party,
         "structure": structure.fingerprint,
-        "disjoint": disjoint,
+        "disjoint": bool(disjoint),
         "noise": [[noisy.law, str(noisy.parameter)] for noisy in (label_rows, counts)],
         "card": _card(structure, protected, party, budget, plan).to_dict(),
     }
