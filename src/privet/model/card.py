@@ -10,7 +10,7 @@ from typing import Any
 
 from privet.errors import QuestionError
 
-NUMBER = re.compile(r"\d{1,60}(/[1-9]\d{0,59}|(\.\d{1,60})?(e-?\d{1,3})?)")
+NUMBER = re.compile(r"\d{1,999}(/[1-9]\d{0,998}|(\.\d{1,999})?(e-?\d{1,3})?)")
 """What a card may state: longer exponents would take forever to read exactly."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, Self
 
@@ -139,6 +140,9 @@ class CountForest:
         fits = arrays["counts"].shape == (*per_tree, trees.n_leaves, n_labels)
         if not fits or arrays["prior"].shape != (n_labels,) or header["voting"] not in VOTINGS:
             raise QuestionError("the counts of this model do not fit its trees.")
+        numbers = arrays["counts"].dtype.kind == "i" and arrays["prior"].dtype.kind == "f"
+        if not numbers or not 0 <= float(header["variance"]) < inf:
+            raise QuestionError("the counts of this model are no noisy counts.")
         return cls(
             trees,
             arrays["counts"],

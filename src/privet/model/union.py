@@ -19,7 +19,7 @@ from privet.model.file import write_model
 from privet.model.forest import describe_trees
 from privet.model.voting import VOTINGS
 from privet.schema import Schema
-from privet.structure import CompleteTrees, LeafVotes, Views
+from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees, Views
 
 MAX_VIEWS = 1 << 16
 MAX_CELLS = 1 << 28
@@ -50,11 +50,15 @@ class UnionForest:
         labels = {forest.schema.label for forest in self.forests}
         if (features, labels) != (self.schema.features, {self.schema.label}):
             raise QuestionError("the forests of this union do not fit its schema.")
-        if not all(isinstance(forest.trees, CompleteTrees) for forest in self.forests):
-            raise QuestionError("only complete binary trees can be united.", "choose another structure.")
+        if len({type(forest.trees) for forest in self.forests}) > 1:
+            raise QuestionError(
+                "complete trees and trees with a child for every category cannot be united.",
+                "agree on a structure.",
+            )
         n_views = sum(len(forest.trees.views.source) for forest in self.forests)
         n_trees = sum(forest.trees.n_trees for forest in self.forests)
-        n_leaves = n_trees << max(forest.trees.depth for forest in self.forests)
+        complete = isinstance(self.forests[0].trees, CompleteTrees)
+        n_leaves = n_trees << max(f.trees.depth for f in self.forests) if complete else 0
         if n_views > MAX_VIEWS or n_leaves * len(self.schema.label.values) > MAX_CELLS:
             raise QuestionError("this union has too many leaves.", "unite fewer or shallower trees.")
         if self.voting not in VOTINGS:
@@ -64,9 +68,10 @@ class UnionForest:
     @cached_property
     def predictor(self) -> LeafVotes:
         """What predictions are made of: the trees of all forests, made equally deep."""
-        trees = stacked(self.forests)
-        # Wherever a row goes below what was a leaf, it hears what the leaf says.
-        values = [np.repeat(f.values, trees.n_leaves // f.trees.n_leaves, axis=1) for f in self.forests]
+        trees, values = stacked(self.forests), [forest.values for forest in self.forests]
+        if isinstance(trees, CompleteTrees):
+            # Wherever a row goes below what was a leaf, it hears what the leaf says.
+            values = [np.repeat(v, trees.n_leaves // v.shape[1], axis=1) for v in values]
         prior = np.mean([forest.prior for forest in self.forests], axis=0)
         return LeafVotes(trees, np.concatenate(values), prior if self.voting == "posterior" else None)
 
@@ -119,17 +124,33 @@ class UnionForest:
         return cls(forests, header["voting"], schema, PrivacyCard(**header["card"]))
 
 
-def stacked(forests: Sequence[CountForest]) -> CompleteTrees:
-    """Trees of all forests over the features of all; those less deep than others split on, at will."""
-    trees = [forest.trees for forest in forests]
-    depth, views = max(t.depth for t in trees), [t.views for t in trees]
+def stacked(forests: Sequence[CountForest]) -> CompleteTrees | MultiwayTrees:
+    """Trees of all forests over the features of all; complete ones split on to the depth of the deepest."""
+    views, n_views = _joint_views(forests), [len(f.trees.views.source) for f in forests]
+    complete = [f.trees for f in forests if isinstance(f.trees, CompleteTrees)]
+    if complete:
+        depth = max(trees.depth for trees in complete)
+        view = _shifted([_deeper(trees.view, depth) for trees in complete], n_views)
+        threshold = np.concatenate([_deeper(trees.threshold, depth) for trees in complete])
+        return CompleteTrees(views, view, threshold, depth)
+    trees = [f.trees for f in forests if isinstance(f.trees, MultiwayTrees)]
+    leaf, n_nodes = np.concatenate([t.view < 0 for t in trees]), [len(t.view) for t in trees]
+    leaf_numbers = _shifted([t.child for t in trees], [t.n_leaves for t in trees])
+    return MultiwayTrees(
+        views,
+        _shifted([t.roots for t in trees], n_nodes),
+        np.where(leaf, np.int32(-1), _shifted([t.view for t in trees], n_views)),
+        np.concatenate([t.threshold for t in trees]),
+        np.where(leaf, leaf_numbers, _shifted([t.child for t in trees], n_nodes)),
+    )
+
+
+def _joint_views(forests: Sequence[CountForest]) -> Views:
+    views = [forest.trees.views for forest in forests]
     source = _shifted([v.source for v in views], [len(forest.schema.features) for forest in forests])
     start = _shifted([v.start for v in views], [len(v.table) for v in views])
     plain = np.concatenate([v.start < 0 for v in views])
-    table = np.concatenate([v.table for v in views])
-    view = _shifted([_deeper(t.view, depth) for t in trees], [len(v.source) for v in views])
-    threshold = np.concatenate([_deeper(t.threshold, depth) for t in trees])
-    return CompleteTrees(Views(source, np.where(plain, -1, start), table), view, threshold, depth)
+    return Views(source, np.where(plain, -1, start), np.concatenate([v.table for v in views]))
 
 
 def _shifted(arrays: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:

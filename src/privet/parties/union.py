@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -48,13 +48,9 @@ def unite(forests: Mapping[str, CountForest], voting: str | None = None) -> Unio
 
 def _union_card(forests: Mapping[str, CountForest], schema: Schema) -> PrivacyCard:
     cards = {party: forest.card for party, forest in forests.items()}
-    epsilon, delta = (
-        sum((stated(getattr(card, name)) for card in cards.values()), Fraction(0))
-        for name in ("epsilon", "delta")
-    )
     return PrivacyCard(
-        epsilon=written(epsilon),
-        delta=written(delta),
+        epsilon=_sum([card.epsilon for card in cards.values()]),
+        delta=_sum([card.delta for card in cards.values()]),
         neighbours=EVERY_PARTY,
         private=all(card.private for card in cards.values()),
         caveats=sorted({caveat for card in cards.values() for caveat in card.caveats}),
@@ -68,6 +64,11 @@ def _union_card(forests: Mapping[str, CountForest], schema: Schema) -> PrivacyCa
         version=__version__,
         batches=[_batch(party, card) for party, card in cards.items()],
     )
+
+
+def _sum(numbers: Sequence[str]) -> str:
+    """The sum of what cards state; a twin that is not private states an infinite ε."""
+    return "inf" if "inf" in numbers else written(sum(map(stated, numbers), Fraction(0)))
 
 
 def _batch(party: str, card: PrivacyCard) -> dict[str, Any]:
