@@ -35,6 +35,7 @@ from privet.model import (
     load_model,
 )
 from privet.model.tree import export_text
+from privet.pictures.report import explain
 from privet.pictures.tree import plot_tree
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Categorical, Continuous, Label, Schema
@@ -72,6 +73,7 @@ __all__ = [
     "UnionForest",
     "UnknownAccount",
     "__version__",
+    "explain",
     "export_text",
     "load_model",
     "plot_tree",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli import ask, budget, demo, fit, model, party, plan, schema, score
+from privet.cli import ask, budget, demo, explain, fit, model, party, plan, schema, score
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -63,6 +63,7 @@ app.command()(fit.fit)
 app.command()(model.predict)
 app.command()(score.score)
 app.command()(model.describe)
+app.command()(explain.explain)
 app.add_typer(ask.app, name="ask")
 app.add_typer(budget.app, name="budget")
 app.add_typer(schema.app, name="schema")

@@ -1,0 +1,294 @@
+"""Effects of an additive model drawn: what each feature, and each pair of features, does to a prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privet.kernels.predict import probabilities
+from privet.model.additive import AdditiveModel
+from privet.model.effects import Effects
+from privet.model.rules import places
+from privet.model.words import written
+from privet.pictures.style import BLUE, FAINT, GRID, INK, SOFT, clean, label_colour, new_figure
+from privet.schema import Categorical, Continuous
+
+SURE = 2.0
+"""Standard deviations of noise that a band shows on either side."""
+
+MOST_CATEGORIES = 12
+MOST_LABELS = 4
+"""Labels whose lines are coloured, those that a feature moves most; the others stay grey."""
+
+CHANCES = (0.001, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97, 0.99, 0.999)
+FACTORS = (1 / 50, 1 / 20, 1 / 10, 1 / 5, 1 / 2, 1, 2, 5, 10, 20, 50)
+
+
+class Shapes:
+    """What all pictures of a model share: its effects, one scale, the labels' names.
+
+    Parameters
+    ----------
+    model : AdditiveModel
+    effects : Effects
+    """
+
+    def __init__(self, model: AdditiveModel, effects: Effects) -> None:
+        self.model, self.effects = model, effects
+        self.names = [str(value) for value in model.schema.label.values]
+        self.binary = len(effects.base) == 1
+        # Bins with hardly a row have wide bands, and would flatten all others.
+        held = model.bin_shares > 0.002
+        wide = SURE * model.bands[held, None]
+        low = min(float((effects.single[held] - wide).min(initial=0.0)), -0.1)
+        high = max(float((effects.single[held] + wide).max(initial=0.0)), 0.1)
+        margin = 0.05 * (high - low)
+        self.low, self.high = low - 3 * margin, high + margin
+
+    def draw(self, axes: Any, feature: int, title: str = "") -> None:
+        """The effect of one feature alone."""
+        told = self.model.schema.features[feature]
+        clean(axes, title)
+        place = self.model.additive.bins.slices[feature]
+        values, bands = self.effects.single[place], self.model.bands[place]
+        shares, shown = self.model.bin_shares[place], self._shown(values, self.model.bin_shares[place])
+        if isinstance(told, Categorical):
+            self._draw_categories(axes, told, values, bands, shares, shown)
+        else:
+            self._draw_range(axes, told, self._edges(feature, told), values, bands, shares, shown)
+
+    def draw_pair(self, axes: Any, pair: tuple[int, int], score: int) -> None:
+        """What two features do together beyond what each does alone, for one score."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        value = self.effects.pairs[pair][:, :, score]
+        clean(axes)
+        axes.grid(visible=False)
+        ramp = LinearSegmentedColormap.from_list("effect", [label_colour(0, 2), "white", label_colour(1, 2)])
+        most = max(float(np.abs(value).max()), 1e-9)
+        axes.pcolormesh(
+            _cumulated(self._shares(pair[0])), _cumulated(self._shares(pair[1])), value.T,
+            cmap=ramp, vmin=-most, vmax=most, edgecolors="face", linewidth=0.3,
+        )  # fmt: skip
+        for axis, j in zip((axes.xaxis, axes.yaxis), pair, strict=True):
+            axis.set_ticks(*self._quantile_ticks(j))
+        axes.tick_params(axis="x", rotation=30)
+        for name, j in zip(("x", "y"), pair, strict=True):
+            axes.set(**{f"{name}label": self.model.schema.features[j].name})
+        axes.xaxis.label.set(color=SOFT, size=8)
+        axes.yaxis.label.set(color=SOFT, size=8)
+
+    def _shown(self, values: np.ndarray, shares: np.ndarray) -> list[int]:
+        """Scores that are drawn in colour."""
+        if self.binary:
+            return [0]
+        size = shares @ np.abs(values)
+        return sorted(np.argsort(-size)[:MOST_LABELS].tolist())
+
+    def _colour(self, score: int) -> str:
+        return BLUE if self.binary else label_colour(score, len(self.names))
+
+    def _draw_range(
+        self,
+        axes: Any,
+        feature: Continuous,
+        edges: np.ndarray,
+        values: np.ndarray,
+        bands: np.ndarray,
+        shares: np.ndarray,
+        shown: list[int],
+    ) -> None:
+        from matplotlib.ticker import FuncFormatter
+
+        n = len(edges) - 1
+        self._scale(axes.yaxis)
+        axes.set_ylim(self.low, self.high)
+        axes.axhline(0, color=SOFT, linewidth=0.7, zorder=1)
+        density = np.sqrt(shares[:n] / np.diff(edges))
+        height = 0.13 * (self.high - self.low) / max(density.max(), 1e-12)
+        axes.stairs(self.low + height * density, edges, baseline=self.low, fill=True, color=GRID, zorder=0)
+        for score in range(values.shape[1]):
+            if score not in shown:
+                axes.stairs(values[:n, score], edges, baseline=None, color=FAINT, linewidth=0.8)
+        for score in shown:
+            line, wide = values[:n, score], SURE * bands[:n]
+            alpha = 0.22 if self.binary else 0.12
+            axes.stairs(
+                line + wide, edges, baseline=line - wide, fill=True, color=self._colour(score), alpha=alpha
+            )
+            axes.stairs(line, edges, baseline=None, color=self._colour(score), linewidth=1.8)
+        axes.set_xlim(edges[0], edges[-1])
+        axes.locator_params(axis="x", nbins=6)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        if len(values) > n:
+            self._draw_missing(axes, edges, values[n], bands[n], shown)
+        if not self.binary:
+            self._legend(axes, shown)
+
+    def _draw_missing(
+        self, axes: Any, edges: np.ndarray, value: np.ndarray, band: float, shown: list[int]
+    ) -> None:
+        """Missing values stand apart, to the right of a gap."""
+        width = edges[-1] - edges[0]
+        place = edges[-1] + 0.1 * width
+        axes.axvspan(edges[-1], place + 0.1 * width, color="#f5f7fa", zorder=0, linewidth=0)
+        for score in shown:
+            axes.errorbar(
+                place,
+                value[score],
+                SURE * band,
+                fmt="o",
+                markersize=4,
+                color=self._colour(score),
+                linewidth=1.4,
+            )
+        axes.annotate(
+            "missing",
+            (place, self.low),
+            (0, 3),
+            textcoords="offset points",
+            ha="center",
+            color=SOFT,
+            fontsize=7,
+        )
+        axes.set_xlim(edges[0], place + 0.1 * width)
+        axes.set_xticks([tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[-1]])
+
+    def _draw_categories(
+        self,
+        axes: Any,
+        feature: Categorical,
+        values: np.ndarray,
+        bands: np.ndarray,
+        shares: np.ndarray,
+        shown: list[int],
+    ) -> None:
+        names = [str(category) for category in feature.categories] + ["missing"] * feature.missing
+        order = np.arange(len(values)) if feature.ordered else np.argsort(values[:, shown[-1]], kind="stable")
+        frequent = np.argsort(-shares)[:MOST_CATEGORIES]
+        order = np.array([i for i in order if i in frequent])
+        self._scale(axes.xaxis)
+        axes.set_xlim(self.low, self.high)
+        axes.grid(axis="y", visible=False)
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
+        axes.axvline(0, color=SOFT, linewidth=0.7, zorder=1)
+        lifts = np.linspace(-0.25, 0.25, len(shown)) if len(shown) > 1 else [0.0]
+        for score, lift in zip(shown, lifts, strict=True):
+            axes.errorbar(
+                values[order, score], np.arange(len(order)) + lift, xerr=SURE * bands[order], fmt="o",
+                markersize=4, color=self._colour(score), elinewidth=3 if self.binary else 1.5,
+                ecolor=(*_rgb(self._colour(score)), 0.3),
+            )  # fmt: skip
+        hidden = len(values) - len(order)
+        axes.set_yticks(np.arange(len(order)), [_short(names[i]) for i in order])
+        axes.set_ylim(-0.7, len(order) - 0.3)
+        if hidden:
+            axes.annotate(
+                f"and {hidden} rarer ones", (1, 0), (0, 3), xycoords="axes fraction",
+                textcoords="offset points", ha="right", color=SOFT, fontsize=7,
+            )  # fmt: skip
+        if not self.binary:
+            self._legend(axes, shown)
+
+    def _scale(self, axis: Any) -> None:
+        """Ticks in chances of the second label, or in factors of a label's odds."""
+        if self.binary:
+            grid = np.linspace(self.low, self.high, 2001)
+            chance = probabilities(self.effects.base + grid[:, None], 2)[:, 1]
+            kept = [c for c in CHANCES if chance[0] < c < chance[-1]]
+            axis.set_ticks(
+                [float(np.interp(c, chance, grid)) for c in kept],
+                [f"{c:.3g}" if c < 0.01 else f"{c:.0%}" for c in kept],
+            )
+        else:
+            kept = [f for f in FACTORS if self.low < np.log(f) < self.high]
+            axis.set_ticks(
+                [float(np.log(f)) for f in kept], [f"×{f:g}" if f >= 1 else f"÷{1 / f:g}" for f in kept]
+            )
+
+    def _legend(self, axes: Any, shown: list[int]) -> None:
+        from matplotlib.lines import Line2D
+
+        lines = [Line2D([], [], color=self._colour(score), linewidth=2) for score in shown]
+        axes.legend(
+            lines, [_short(self.names[score]) for score in shown], ncols=len(shown), loc="lower right",
+            bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7, handlelength=1.0, columnspacing=1.0,
+            borderpad=0,
+        )  # fmt: skip
+
+    def _shares(self, feature: int) -> np.ndarray:
+        return self.model.bin_shares[self.model.additive.bins.slices[feature]]
+
+    def _edges(self, feature: int, told: Continuous) -> np.ndarray:
+        """Ends of a feature's bins, in its own unit."""
+        bins = feature_bins(self.model, feature)[:-1]
+        first = np.concatenate([[0], np.flatnonzero(np.diff(bins)) + 1, [told.n_cells]])
+        return np.array([told.edge(int(cell)) for cell in first])
+
+    def _quantile_ticks(self, feature: int) -> tuple[list[float], list[str]]:
+        """Ticks of an axis on which every bin is as wide as its share of the rows."""
+        told, ends = self.model.schema.features[feature], _cumulated(self._shares(feature))
+        if isinstance(told, Categorical):
+            names = [str(c) for c in told.categories] + ["missing"] * told.missing
+            kept = np.flatnonzero(np.diff(ends) > 0.06)
+            return [float(ends[i] + ends[i + 1]) / 2 for i in kept], [_short(names[i], 12) for i in kept]
+        edges = self._edges(feature, told)
+        ticks: list[int] = []
+        for i, end in enumerate(ends[: len(edges)]):
+            if not ticks or end - ends[ticks[-1]] >= 0.14:
+                ticks.append(i)
+        return [float(ends[i]) for i in ticks], [written(told, edges[i]) for i in ticks]
+
+
+def feature_bins(model: AdditiveModel, feature: int) -> np.ndarray:
+    """Bin of every code of a feature."""
+    return places(model.additive.bins.views, feature, model.schema.features[feature].n_codes)
+
+
+def draw_importances(axes: Any, names: list[str], importances: np.ndarray, noise: np.ndarray) -> None:
+    """Bars of what each feature does on average, and marks of what noise alone would do."""
+    order = np.argsort(importances)
+    lines = np.arange(len(order))
+    clean(axes)
+    axes.grid(visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    speaks = importances > noise
+    axes.barh(lines, importances[order], height=0.62, color=[BLUE if speaks[i] else FAINT for i in order])
+    axes.vlines(noise[order], lines - 0.42, lines + 0.42, color=INK, linewidth=1.2)
+    axes.set_yticks(lines, [_short(names[i]) for i in order])
+    axes.set_xticks([])
+    axes.set_ylim(-0.7, len(order) - 0.3)
+
+
+def draw_overview(shapes: Shapes, most: int = 8) -> Any:
+    """One figure: what each feature does on average, and the shapes of those that do most."""
+    names = shapes.model.schema.feature_names
+    order = np.argsort(-shapes.effects.importances)[:most].tolist()
+    lines = -(-(len(order) + 1) // 3)
+    figure = new_figure(12, 2.9 * lines)
+    grid = figure.subplots(lines, 3, squeeze=False).ravel()
+    kept = np.sort(np.argsort(-shapes.effects.importances)[:14])
+    draw_importances(
+        grid[0], [names[i] for i in kept], shapes.effects.importances[kept], shapes.effects.noise[kept]
+    )
+    grid[0].set_title("What matters (line: noise alone)", loc="left", color=INK, weight="bold", fontsize=10)
+    for axes, feature in zip(grid[1:], order, strict=False):
+        shapes.draw(axes, feature, names[feature])
+    for axes in grid[len(order) + 1 :]:
+        axes.axis("off")
+    return figure
+
+
+def _cumulated(shares: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0.0], np.cumsum(shares) / shares.sum()])
+
+
+def _short(name: str, most: int = 20) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)

@@ -1,0 +1,214 @@
+"""The report of a model: effects that add up, gains that noise does not make, a page that stands alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privet import (
+    BoostingClassifier,
+    Budget,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    Ledger,
+    MajorityForestClassifier,
+    Schema,
+    explain,
+    protect,
+)
+from privet.cli.main import main
+from privet.errors import PrivetError
+from privet.kernels.score import score
+from privet.model.effects import effects
+from privet.model.gains import forest_gains, split_gains
+from privet.pictures.report import main_figure
+from privet.pictures.shapes import Shapes
+from privet.privacy import StudyBits
+
+FEATURES = [
+    Continuous("age", 0, 9, integer=True),
+    Categorical("<ward>", ["a", "b & c"], missing=False),
+    Continuous("dose", 0.0, 1.0),
+    Categorical("stage", ["one", "two", "three"], ordered=True),
+]
+SCHEMA = Schema(FEATURES, Label("<outcome>", ["bad", "<good>"]))
+SEVERAL = Schema(FEATURES, Label("outcome", ["bad", "fair", "good"]))
+
+
+def patients(n=4000, schema=SCHEMA):
+    rng = np.random.default_rng(0)
+    age, ward, dose = rng.integers(0, 10, n), rng.integers(0, 2, n), rng.random(n)
+    stage = rng.choice(["one", "two", "three"], n).astype(object)
+    stage[rng.random(n) < 0.1] = None
+    level = np.minimum((age > 4).astype(int) + (age % 2) * ward, len(schema.label.values) - 1)
+    dose[::11] = np.nan
+    names = np.array(FEATURES[1].categories, object)[ward]
+    X = np.column_stack([age.astype(object), names, dose.astype(object), stage])
+    return X, np.array(schema.label.values, object)[level]
+
+
+LEARNERS = {
+    "two labels": BoostingClassifier(4.0, 1e-6, schema=SCHEMA, random_state=0),
+    "three labels": BoostingClassifier(4.0, 1e-6, schema=SEVERAL, random_state=0),
+    "no trees": BoostingClassifier(0.05, schema=SCHEMA, random_state=0),
+    "counts": CountForestClassifier(2.0, n_trees=8, max_depth=5, schema=SCHEMA, random_state=0),
+    "labels": MajorityForestClassifier(2.0, n_trees=8, max_depth=5, schema=SCHEMA, random_state=0),
+}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: learner.fit(*patients(schema=learner.schema)).model_ for name, learner in LEARNERS.items()}
+
+
+@pytest.fixture(params=LEARNERS)
+def model(request, models):
+    return models[request.param]
+
+
+@pytest.mark.parametrize("name", ["two labels", "three labels"])
+def test_effects_are_means_over_independent_features(models, name):
+    """Every mean is worked out anew, over all combinations of bins, from the scores of the model itself."""
+    model = models[name]
+    additive = replace(model.additive, features=model.additive.features[:5], leaves=model.additive.leaves[:5],
+                       turns=np.ascontiguousarray(model.additive.turns[:, :5]))  # fmt: skip
+    model = replace(model, additive=additive)
+    told, places = effects(model), additive.bins.slices
+    codes = [
+        [np.flatnonzero(_bins(model, j) == b)[0] for b in range(p.stop - p.start)]
+        for j, p in enumerate(places)
+    ]
+    cells = np.array(list(product(*(range(len(c)) for c in codes))))
+    rows = np.array([[codes[j][b] for b in cells[:, j]] for j in range(4)], np.uint16)
+    weight = np.prod([model.bin_shares[places[j]][cells[:, j]] for j in range(4)], axis=0)
+    scores = score(additive, rows)
+    assert weight.sum() == pytest.approx(1)
+    mean = weight @ scores
+    assert told.base == pytest.approx(mean)
+
+    def given(j, b, other=None, c=None):
+        held = (cells[:, j] == b) & ((cells[:, other] == c) if other is not None else True)
+        return weight[held] @ scores[held] / weight[held].sum() - mean
+
+    for j in range(4):
+        assert told.single[places[j]][0] == pytest.approx(given(j, 0), abs=1e-9)
+    (i, j), pair = next(iter(told.pairs.items()))
+    assert pair[1, 0] == pytest.approx(given(i, 1, j, 0) - given(i, 1) - given(j, 0), abs=1e-9)
+
+
+def _bins(model, j):
+    views = model.additive.bins.views
+    return views.table[views.start[j] : views.start[j] + model.schema.features[j].n_codes]
+
+
+def test_importances_tell_what_matters_from_noise(models):
+    told = effects(models["two labels"])
+    assert told.importances.argmax() == 0
+    assert told.importances[0] > 3 * told.noise[0]
+    assert told.importances[2] < 2 * told.noise[2]
+    assert next(iter(told.weights)) == (0, 1)
+
+
+def test_gains_find_the_feature_that_decides_and_nothing_in_noise(models):
+    gains = forest_gains(models["counts"])
+    assert gains.sum() == pytest.approx(1) and gains[0] > 0.7
+    forest, rng = models["counts"], np.random.default_rng(0)
+
+    def found(leaves):
+        nodes = np.concatenate([np.zeros((8, 32, 2)), leaves], axis=1)
+        return split_gains(forest.trees, nodes, np.full(64, 2500.0), SCHEMA)
+
+    noise = rng.normal(0, 50, forest.counts.shape).round()
+    assert (found(noise) == 0).all()
+    telling = 500 * np.array([1, -1]) * (np.arange(32) % 2)[None, :, None]
+    assert found(1000 + noise + telling).sum() == pytest.approx(1)
+
+
+class Page(HTMLParser):
+    """Tags that are opened, and whether every one is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.links, self.text = [], [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        self.links += [v for name, v in attrs if name in ("src", "href", "xlink:href") and v[0] != "#"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_page_stands_alone_and_names_everything(model, tmp_path):
+    text = explain(model, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == text
+    page = Page(text)
+    assert page.open == [] and page.links == []
+    assert not {"script", "link", "img", "iframe", "outcome", "good", "ward"} & set(page.tags)
+    assert "@import" not in text and "url(http" not in text
+    assert model.card.promise in page.text and model.schema.label.name in page.text
+    assert all(feature.name in page.text for feature in FEATURES)
+    assert "nan" not in page.text.lower().replace("finance", "")
+
+
+def test_the_same_model_gives_the_same_page(models):
+    assert explain(models["two labels"]) == explain(models["two labels"])
+
+
+def test_a_page_says_when_no_promise_holds():
+    X, y = patients(500)
+    account = Ledger().create("patients", Budget(1))
+    protected = protect(X, SCHEMA, account, y, StudyBits(1))
+    learner = CountForestClassifier(1.0, n_trees=3, max_depth=3).fit(protected)
+    assert "No promise holds" in explain(learner)
+
+
+def test_the_main_picture_is_drawn(model, tmp_path):
+    main_figure(model).savefig(tmp_path / "main.png")
+    assert (tmp_path / "main.png").stat().st_size > 10_000
+
+
+def test_shapes_are_drawn_in_the_unit_of_their_feature(models):
+    from matplotlib.figure import Figure
+
+    shapes = Shapes(models["two labels"], effects(models["two labels"]))
+    axes = Figure().add_subplot()
+    shapes.draw(axes, 0)
+    assert axes.get_xlim()[0] == 0 and axes.get_xlim()[1] >= 10
+    assert "missing" in {text.get_text() for text in axes.texts}
+    assert {"50%"} <= {text.get_text() for text in axes.get_yticklabels()}
+    axes = Figure().add_subplot()
+    shapes.draw(axes, 3)
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["one", "two", "three", "missing"]
+
+
+def test_the_command_writes_a_page_and_a_picture(models, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    models["two labels"].save("model.privet")
+    assert main(["explain", "model.privet", "--plot", "main.png", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"page": "model.privet.html", "picture": "main.png"}
+    assert Path("model.privet.html").read_text().startswith("<!DOCTYPE html>")
+    assert Path("main.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["explain", "model.privet"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["explain", "model.privet.html", "--out", "b.html"]) == 5
+    assert not Path("b.html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_said_so(models, tmp_path):
+    with pytest.raises(PrivetError, match="cannot write"):
+        explain(models["labels"], tmp_path / "no" / "page.html")
