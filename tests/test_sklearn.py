@@ -16,6 +16,7 @@ from privet import (
     GreedyTreeClassifier,
     MajorityForestClassifier,
     PrivacyLeakWarning,
+    PrivateSelection,
 )
 
 ESTIMATORS = [
@@ -26,6 +27,7 @@ ESTIMATORS = [
     CountingTreeClassifier(epsilon=5.0, schema="from-data"),
     GreedyForestClassifier(epsilon=5.0, schema="from-data"),
     GreedyTreeClassifier(epsilon=5.0, schema="from-data"),
+    PrivateSelection([CountForestClassifier(n_trees=5)], epsilon=15.0, runs=2, schema="from-data"),
 ]
 
 FRESH_NOISE = "compares two fits, and every fit draws fresh noise that no seed can fix"

@@ -23,6 +23,7 @@ from privet.learners import (
     GreedyTreeClassifier,
     MajorityForestClassifier,
     PrivateScore,
+    PrivateSelection,
     private_score,
 )
 from privet.model import (
@@ -64,6 +65,7 @@ __all__ = [
     "PrivacyCard",
     "PrivacyLeakWarning",
     "PrivateScore",
+    "PrivateSelection",
     "PrivetError",
     "Protected",
     "QuestionError",

@@ -43,5 +43,5 @@ class MemoryEngine:
 
 def _split(codes: Codes) -> list[Batch]:
     assert codes.labels is not None
-    starts = range(0, codes.n_rows, BATCH)
+    starts = range(0, codes.n_rows, BATCH) or [0]  # some of the rows may be none of them
     return [Batch(codes.features[:, i : i + BATCH], codes.labels[i : i + BATCH], {}) for i in starts]

@@ -7,6 +7,7 @@ from privet.learners.greedy_forest import GreedyForestClassifier
 from privet.learners.greedy_tree import GreedyTreeClassifier
 from privet.learners.majority_forest import MajorityForestClassifier
 from privet.learners.score import PrivateScore, private_score
+from privet.learners.selection import PrivateSelection
 
 __all__ = [
     "BoostingClassifier",
@@ -16,5 +17,6 @@ __all__ = [
     "GreedyTreeClassifier",
     "MajorityForestClassifier",
     "PrivateScore",
+    "PrivateSelection",
     "private_score",
 ]

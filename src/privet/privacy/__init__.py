@@ -10,6 +10,7 @@ from privet.privacy.gradients import BIN_ROWS, LABEL_ROWS, NoisySums
 from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
 from privet.privacy.score_questions import LOSSES, SCORE_ROWS
+from privet.privacy.selection_questions import BestRun
 from privet.privacy.split_questions import ChosenSplits, open_leaf_rows, split_choice, split_rows
 from privet.privacy.tree_questions import (
     NoisyCells,
@@ -28,6 +29,7 @@ __all__ = [
     "NEIGHBOURS",
     "SCORE_ROWS",
     "Account",
+    "BestRun",
     "Budget",
     "Charge",
     "ChosenSplits",

@@ -17,13 +17,14 @@ from privet.privacy.bits import Bits
 from privet.privacy.boosting_questions import BoostingQuestions
 from privet.privacy.ledger import Account
 from privet.privacy.score_questions import ScoreQuestions
+from privet.privacy.selection_questions import SelectionQuestions
 from privet.privacy.split_questions import SplitQuestions
 from privet.schema import Schema
 
 NEIGHBOURS = "add or remove one row"
 
 
-class Protected(AnalystQuestions, SplitQuestions, BoostingQuestions, ScoreQuestions):
+class Protected(AnalystQuestions, SplitQuestions, BoostingQuestions, ScoreQuestions, SelectionQuestions):
     """Rows behind the wall.
 
     Parameters

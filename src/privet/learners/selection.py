@@ -1,0 +1,201 @@
+"""Choose among learners privately, where one would reach for GridSearchCV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
+
+from privet.errors import QuestionError
+from privet.learners.base import PrivateClassifier, Released
+from privet.learners.score import ask_score, check_metric
+from privet.privacy import Account, BestRun, Protected
+
+RUNS_PER_CANDIDATE = 3
+"""Mean number of runs for each candidate."""
+
+NOT_CHOSEN = ("epsilon", "delta", "schema", "account")
+"""Parameters that no candidate has of its own: they are the selection's, or follow from it."""
+
+
+class PrivateSelection(PrivateClassifier):
+    """The best of several learners, chosen and fitted within one budget.
+
+    A random number of runs is made. Each draws a candidate, learns from four fifths of the rows and scores
+    on the others. Only the best run is kept: its model, its parameters and its score. That costs three times
+    what one run costs, however many candidates there are and however many runs are made (Liu and Talwar
+    2019; Papernot and Steinke 2022).
+
+    Every run therefore has a third of the budget and fewer rows. Before you choose, ask whether a good
+    default with all of both would not win; mostly it does, unless ε times the rows is large or the
+    candidates differ much.
+
+    Parameters
+    ----------
+    candidates : estimator, or list of estimators
+        Learners of this package. Their ``epsilon``, ``schema`` and ``account`` are not used.
+    param_grid : dict or list of dicts, optional
+        Parameters to try with a single estimator, as in scikit-learn's ``GridSearchCV``.
+    epsilon : float
+        Privacy budget of the whole: all runs, their scores, and the choice.
+    metric : {"accuracy", "log_loss", "auc"}
+        What the best run is best in; see `private_score`.
+    runs : int, optional
+        Mean number of runs; by default three for each candidate. More cost time, not budget.
+    eta : float
+        Shape of the law of their number: 1 is geometric and costs three runs, 0 is logarithmic, costs two,
+        and more often tries few candidates.
+    schema : Schema, path, dict or "from-data"
+        The public contract. "from-data" reads it from the rows, which no budget covers.
+    account : Account, optional
+        Account of a `Ledger` to charge; by default a ledger of this selection alone.
+    verbose : bool
+        Show progress while rows are read. Of the runs nothing is ever shown.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        Fitted by the best run. Its ``epsilon`` is that of a run; what the model cost is on its card.
+    best_params_ : dict
+        Parameters of the grid that it had, or all parameters where a list was given.
+    best_index_ : int
+        Which candidate it was.
+    best_score_ : float
+        Score that made it win; for the log loss, negated. It is the largest of several noisy scores, and
+        too high for that: use `private_score` on other rows to know how good the model is.
+    model_, classes_, privacy_card_ :
+        As of any other estimator.
+
+    Privacy
+    -------
+    ε-DP under adding or removing one row, charged once, before the first run. Candidates must be purely
+    private: with a δ the proof does not hold, and they are refused. Proof notes: *Private selection*,
+    *Parallel composition*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet import Continuous, CountForestClassifier, Label, PrivateSelection, Schema
+    >>> schema = Schema([Continuous("x", 0, 1), Continuous("z", 0, 1)], Label("y", [0, 1]))
+    >>> X = np.random.default_rng(0).random((20_000, 2))
+    >>> y = (X.sum(axis=1) > 1).astype(int)
+    >>> grid = {"max_depth": [1, 6], "structure": ["bojarski"]}
+    >>> search = PrivateSelection(CountForestClassifier(), grid, epsilon=3.0, schema=schema).fit(X, y)
+    >>> sorted(search.best_params_), search.privacy_card_.epsilon
+    (['max_depth', 'structure'], '3.0')
+    """
+
+    def __init__(
+        self,
+        candidates: Any,
+        param_grid: Any = None,
+        *,
+        epsilon: float = 1.0,
+        metric: str = "accuracy",
+        runs: int | None = None,
+        eta: float = 1,
+        schema: Any = None,
+        account: Account | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.metric = metric
+        self.runs = runs
+        self.eta = eta
+        self.schema = schema
+        self.account = account
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of each row, as the best estimator predicts it."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
+
+    def _learn(self, protected: Protected) -> Released:
+        check_metric(self.metric)
+        candidates = self._candidates()
+        runs = self.runs if self.runs is not None else RUNS_PER_CANDIDATE * len(candidates)
+        best = protected.choose_run(
+            [partial(_run, estimator, self.metric) for estimator, _ in candidates],
+            epsilon=self.epsilon,
+            runs=runs,
+            eta=self.eta,
+        )
+        self.best_estimator_, self.best_score_ = best.made, best.score
+        self.best_index_, self.best_params_ = best.candidate, candidates[best.candidate][1]
+        return self._released(protected, best, len(candidates), runs)
+
+    def _released(self, protected: Protected, best: BestRun, n_candidates: int, runs: int) -> Released:
+        """The best run's model under the card of the whole selection."""
+        model = best.made.model_
+        chosen = {"chosen from": n_candidates, "by": self.metric, "mean runs": runs, "eta": float(self.eta)}
+        card = self._card(protected, {**model.card.learner, **chosen})
+        paid = {"epsilon": card.epsilon, "receipt": card.receipt}
+        card = replace(card, batches=[{**batch, **paid} for batch in model.card.batches])
+        best.made.model_ = released = replace(model, card=card)
+        best.made.privacy_card_ = card
+        return released
+
+    def _release(self, protected: Protected, y: np.ndarray | None) -> None:
+        super()._release(protected, y)
+        # The runs saw protected rows, not the caller's table: names and types of labels are known here alone.
+        best = self.best_estimator_
+        best.classes_, best._order, best.n_features_in_ = self.classes_, self._order, self.n_features_in_
+        if not hasattr(self, "feature_names_in_"):
+            del best.feature_names_in_
+
+    def _candidates(self) -> list[tuple[PrivateClassifier, Mapping[str, Any]]]:
+        """Estimators to choose from, and what tells each from the others."""
+        if isinstance(self.candidates, Sequence):
+            if self.param_grid is not None:
+                raise QuestionError("a grid needs a single estimator.", "give one, or a list without a grid.")
+            found = [(estimator, _parameters(estimator)) for estimator in self.candidates]
+        else:
+            grid = ParameterGrid(self.param_grid or {})
+            found = [(clone(self.candidates).set_params(**params), params) for params in grid]
+            _refuse(NOT_CHOSEN, [name for _, params in found for name in params])
+        for estimator, _ in found:
+            _check_candidate(estimator)
+        return found
+
+
+def _run(
+    candidate: PrivateClassifier, metric: str, learnt: Protected, held_out: Protected, epsilon: Fraction
+) -> tuple[PrivateClassifier, float]:
+    """Fit a candidate on some rows and score it on others."""
+    estimator = clone(candidate).set_params(epsilon=epsilon, account=None).fit(learnt)
+    value = ask_score(held_out, estimator.model_.predictor, metric, epsilon).value
+    return estimator, -value if metric == "log_loss" else value
+
+
+def _parameters(estimator: Any) -> Mapping[str, Any]:
+    _check_candidate(estimator)
+    return {name: value for name, value in estimator.get_params().items() if name not in NOT_CHOSEN}
+
+
+def _refuse(names: Sequence[str], given: Sequence[str]) -> None:
+    for name in given:
+        if name in names:
+            raise QuestionError(
+                f"{name} cannot be chosen: it is the same for all runs.", f"give {name} to PrivateSelection."
+            )
+
+
+def _check_candidate(estimator: Any) -> None:
+    if not isinstance(estimator, PrivateClassifier) or isinstance(estimator, PrivateSelection):
+        raise QuestionError(
+            f"a {type(estimator).__name__} cannot be chosen privately.", "candidates are learners of privet."
+        )
+    if getattr(estimator, "delta", 0):
+        raise QuestionError(
+            "candidates with a delta cannot be chosen: the proof is for pure epsilon.", "set delta=0."
+        )

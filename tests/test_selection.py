@@ -1,0 +1,440 @@
+"""Private selection: its exact law against e^((2+η)ε), the law of the number of runs, and the estimator."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from decimal import Decimal
+from fractions import Fraction
+from math import comb, factorial, prod
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import privet.privacy.selection_questions as selection_module
+from laws import PRECISE, follows
+from privet import (
+    BoostingClassifier,
+    Budget,
+    BudgetExceeded,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    DataError,
+    Label,
+    Ledger,
+    MajorityForestClassifier,
+    PrivateSelection,
+    QuestionError,
+    Schema,
+    load_model,
+    private_score,
+    protect,
+)
+from privet.audit.exact import Explorer, largest_ratio
+from privet.privacy import SecureBits
+from privet.privacy.selection_questions import RunLaw, held_out_share
+
+TWICE = 2
+"""e^ε of a run: its law may double or halve between neighbours."""
+
+# Laws of one run's outcome, worst first, on neighbouring tables; every ratio is at most 2.
+RUNS = [
+    ({"low": Fraction(2, 3), "high": Fraction(1, 3)}, {"low": Fraction(1, 3), "high": Fraction(2, 3)}),
+    (
+        {"low": Fraction(1, 2), "middle": Fraction(2, 6), "high": Fraction(1, 6)},
+        {"low": Fraction(3, 6), "middle": Fraction(1, 6), "high": Fraction(2, 6)},
+    ),
+    (
+        {"low": 1 - Fraction(4002, 10**6), "middle": Fraction(2, 10**6), "high": Fraction(4000, 10**6)},
+        {"low": 1 - Fraction(8001, 10**6), "middle": Fraction(1, 10**6), "high": Fraction(8000, 10**6)},
+    ),
+]
+
+
+def best_of(run: dict[str, Fraction], generating) -> dict[str, Fraction]:
+    """Law of the best of K runs: E[Q(≤y)^K] − E[Q(<y)^K], ``generating(x)`` being E[x^K]."""
+    law, below = {}, Fraction(0)
+    for outcome, probability in run.items():
+        law[outcome] = generating(below + probability) - generating(below)
+        below += probability
+    return law
+
+
+def geometric(gamma: Fraction):
+    return lambda x: gamma * x / (1 - (1 - gamma) * x)
+
+
+def logarithmic(gamma: Fraction):
+    """E[x^K] for η = 0, to 120 digits."""
+
+    def ln(x: Fraction) -> Decimal:
+        return PRECISE.ln(PRECISE.divide(Decimal(x.numerator), Decimal(x.denominator)))
+
+    return lambda x: PRECISE.divide(ln(1 - (1 - gamma) * x), ln(gamma))
+
+
+def loss(generating) -> Fraction:
+    """Largest ratio between neighbours, over all runs that keep their ε."""
+    assert all(largest_ratio(a, b) <= TWICE for a, b in RUNS)
+    return max(largest_ratio(best_of(a, generating), best_of(b, generating)) for a, b in RUNS)
+
+
+GAMMAS = [Fraction(1, 2), Fraction(1, 10), Fraction(1, 1000), Fraction(1, 10**6)]
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_the_best_of_a_random_number_of_runs_keeps_its_cost(gamma):
+    assert loss(geometric(gamma)) <= TWICE**3
+    assert loss(logarithmic(gamma)) <= TWICE**2
+
+
+def test_no_smaller_cost_would_do():
+    """With many runs the ratio comes near the bound: neither 2ε for η = 1 nor ε for η = 0 is enough."""
+    assert loss(geometric(Fraction(1, 10**6))) > Fraction(79, 10)
+    assert loss(logarithmic(Fraction(1, 10**6))) > Decimal("3.9")
+
+
+@pytest.mark.parametrize("runs", [3, 4, 10, 100])
+def test_a_fixed_number_of_runs_would_break_it(runs):
+    """The best of a known number of runs costs as much as all of them."""
+    assert (loss(lambda x: x**runs) > TWICE**3) == (runs > 3)
+    assert loss(lambda x: x**runs) > TWICE**2
+
+
+def weight(k: int, eta: Fraction) -> Fraction:
+    return prod(((part + eta) / (part + 1) for part in range(1, k)), start=Fraction(1))
+
+
+@pytest.mark.parametrize("eta", [Fraction(0), Fraction(1, 2), Fraction(1)])
+def test_an_attempt_has_exactly_its_law(eta, monkeypatch):
+    """Every path of coins up to seven runs, with its exact probability."""
+    explorer, gamma = Explorer(), Fraction(1, 5)
+    flips = []
+
+    def flip(probability, bits):
+        flips.append(probability)
+        if len(flips) > 13:
+            return True  # beyond what is looked at: end the path
+        return explorer.choose([(True, probability), (False, 1 - probability)])
+
+    monkeypatch.setattr(selection_module, "coin", flip)
+
+    def attempt():
+        flips.clear()
+        return RunLaw(eta, gamma).attempt(None)
+
+    law = explorer.law(attempt)
+    for k in range(1, 7):
+        assert law[k] == gamma * (1 - gamma) ** (k - 1) * weight(k, eta)
+    assert weight(5, Fraction(0)) == Fraction(1, 5) and weight(5, Fraction(1)) == 1
+    # Papernot and Steinke state the law by binomial coefficients: C(k + η − 1, k) for whole η.
+    assert all(weight(k, Fraction(1)) == comb(k, k) for k in range(1, 9))
+    assert all(weight(k, Fraction(0)) == Fraction(factorial(k - 1), factorial(k)) for k in range(1, 9))
+
+
+@pytest.mark.parametrize("eta", [0, 1])
+def test_the_number_of_runs_follows_its_law_and_has_its_mean(eta):
+    law = RunLaw.of_mean(6, eta)
+    bits, gamma = SecureBits(), float(law.gamma)
+    drawn = np.array([law.draw(bits) for _ in range(50_000)])
+    weights = {k: (1 - gamma) ** k * float(weight(k, law.eta)) for k in range(1, 300)}
+    exact = {k: w / sum(weights.values()) for k, w in weights.items()}
+    assert abs(sum(k * p for k, p in exact.items()) - 6) < 0.5
+    assert follows(drawn, exact)
+    other = RunLaw(law.eta, law.gamma * Fraction(4, 5))
+    assert not follows(np.array([other.draw(bits) for _ in range(50_000)]), exact)
+
+
+@pytest.mark.parametrize("runs", [2, 5, 30, 1000])
+def test_a_geometric_number_of_runs_has_exactly_its_mean(runs):
+    assert RunLaw.of_mean(runs, 1).gamma == Fraction(1, runs)
+    assert RunLaw.of_mean(runs, 1).factor == 3 and RunLaw.of_mean(runs, 0).factor == 2
+
+
+TOY = Schema([Categorical("f", ["a"])], Label("y", [0, 1]))
+
+
+def toy(n_rows: int):
+    frame = pd.DataFrame({"f": ["a"] * n_rows, "y": [0] * n_rows})
+    return protect(frame, TOY, Ledger().create("toy", Budget(3)))
+
+
+def told(exact: np.ndarray, explorer: Explorer) -> int:
+    """Randomised response: is there more than one row? True with odds of two to one."""
+    truth = int(exact.sum() > 1)
+    return int(explorer.choose([(truth, Fraction(2, 3)), (1 - truth, Fraction(1, 3))]))
+
+
+def test_the_code_takes_the_best_of_its_runs_and_nothing_else(monkeypatch):
+    """Exact law of ``choose_run``, every part, candidate and answer enumerated, against the formula."""
+    numbers = {1: Fraction(1, 3), 2: Fraction(2, 3)}
+
+    def make_run(name, bonus):
+        def run(learnt, held, epsilon):
+            a = int(learnt.noisy_label_rows(epsilon=epsilon).values[0])
+            b = int(held.noisy_label_rows(epsilon=epsilon).values[0])
+            return (name, a), a + b + bonus
+
+        return run
+
+    candidates = [make_run("plain", Fraction(0)), make_run("keen", Fraction(1, 2))]
+
+    def law(n_rows):
+        explorer = Explorer()
+
+        def uniform(bounds, bits):
+            half = [(0, Fraction(1, 2)), (bounds[0] - 1, Fraction(1, 2))] if len(bounds) else []
+            return np.array([explorer.choose(half) for _ in bounds], int)
+
+        def noise(exact, scale, bits):
+            return np.full(exact.shape, told(exact, explorer))
+
+        monkeypatch.setattr(selection_module, "uniform_below", uniform)
+        monkeypatch.setattr(RunLaw, "draw", lambda law, bits: explorer.choose(list(numbers.items())))
+        monkeypatch.setattr("privet.privacy.wall.laplace_counts", noise)
+        monkeypatch.setattr(SelectionRehearsal, "_rehearse", lambda *_: None)
+
+        def run():
+            best = toy(n_rows).choose_run(candidates, epsilon=3, runs=2)
+            return best.candidate, best.made, best.score
+
+        return explorer.law(run)
+
+    SelectionRehearsal = selection_module.SelectionQuestions
+    for n_rows in (1, 2):
+        assert law(n_rows) == expected_law(n_rows, numbers)
+
+
+def expected_law(n_rows: int, numbers) -> dict:
+    """The same, by the formula: average over the parts of E[Q(≤y)^K] − E[Q(<y)^K]."""
+    total: dict = {}
+    for places in itertools.product([0, 1], repeat=n_rows):  # 0: held out, as the smallest draw is
+        learnt, held = sum(places), n_rows - sum(places)
+        run: dict = {}
+        for candidate, (name, bonus) in enumerate([("plain", Fraction(0)), ("keen", Fraction(1, 2))]):
+            for a, b in itertools.product([0, 1], repeat=2):
+                odds = [
+                    Fraction(2, 3) if x == (n > 1) else Fraction(1, 3) for x, n in ((a, learnt), (b, held))
+                ]
+                outcome = (candidate, (name, a), a + b + bonus)
+                run[outcome] = run.get(outcome, 0) + odds[0] * odds[1] / 2
+        # Outcomes of one score are equally likely to come first: give each its share of the tie.
+        scores = sorted({outcome[2] for outcome in run})
+        below = Fraction(0)
+        for score in scores:
+            tied = {y: p for y, p in run.items() if y[2] == score}
+            mass = sum(tied.values())
+            best = sum(w * ((below + mass) ** k - below**k) for k, w in numbers.items())
+            for outcome, probability in tied.items():
+                total[outcome] = total.get(outcome, 0) + best * probability / mass / 2**n_rows
+            below += mass
+    return total
+
+
+def test_a_run_can_spend_no_more_than_its_part():
+    """Each part has ε/(2 + η) and is closed after it; the outer account is charged once, and first."""
+    rows, left = toy(5), []
+
+    def greedy(learnt, held, epsilon):
+        for part in (learnt, held):
+            part.noisy_count(epsilon=epsilon)
+            with pytest.raises(BudgetExceeded):
+                part.noisy_count(epsilon="1e-9")
+            with pytest.raises(QuestionError):
+                part.noisy_count(epsilon=1, rho=1)
+        left.append(rows._account.spent().epsilon)
+        return None, 0.0
+
+    rows.choose_run([greedy], epsilon=3, runs=5)
+    assert left[0] == 0 and set(left[1:]) == {3}  # the rehearsal comes before the charge
+    events = rows._account.ledger.events()
+    assert [event["kind"] for event in events] == ["budget", "charge"]
+    assert rows.asked[0].question == "the best of a random number of runs, 5 on average, over 1 candidates"
+    assert rows.asked[0].cost.epsilon == 3
+
+
+def test_parts_are_disjoint_whole_and_the_same_for_all_runs(monkeypatch):
+    counts = []
+    monkeypatch.setattr("privet.privacy.wall.laplace_counts", lambda exact, scale, bits: exact)
+    monkeypatch.setattr(RunLaw, "draw", lambda law, bits: 4)
+
+    def run(learnt, held, epsilon):
+        parts = [int(part.noisy_label_rows(epsilon=epsilon).values.sum()) for part in (learnt, held)]
+        counts.append(tuple(parts))
+        return None, 0.0
+
+    toy(5000).choose_run([run], epsilon=3, runs=4)
+    assert counts[0] == (0, 0)
+    assert len(set(counts[1:])) == 1 and sum(counts[1]) == 5000
+    assert 850 < counts[1][1] < 1150  # a fifth; five standard deviations either way
+
+
+@pytest.mark.parametrize("wrong", [{"runs": 1}, {"runs": 2.5}, {"runs": True}, {"eta": -1}, {"eta": 2}])
+def test_what_has_no_proof_is_refused_for_nothing(wrong):
+    rows = toy(5)
+    for parameters in (wrong, {"held_out": 0}, {"held_out": 1}, {"held_out": "1/3"}):
+        with pytest.raises(QuestionError):
+            rows.choose_run([lambda *_: (None, 0.0)], **{"epsilon": 1, "runs": 3, **parameters})
+    with pytest.raises(QuestionError, match="no candidate"):
+        rows.choose_run([], epsilon=1, runs=3)
+    assert rows._account.spent().epsilon == 0
+    assert held_out_share(0.2) == Fraction(1, 5)
+
+
+SCHEMA = Schema([Continuous("x", 0, 1), Continuous("z", 0, 1)], Label("y", [0, 1]))
+
+
+def square(n: int = 6000, seed: int = 0):
+    X = np.random.default_rng(seed).random((n, 2))
+    return X, (X.sum(axis=1) > 1).astype(int)
+
+
+GRID = {"max_depth": [1, 5], "structure": ["bojarski"]}
+
+
+def search(**changes) -> PrivateSelection:
+    given = {"epsilon": 6.0, "schema": SCHEMA, "runs": 8} | changes
+    return PrivateSelection(CountForestClassifier(n_trees=5, random_state=0), GRID, **given)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss", "auc"])
+def test_the_better_candidate_is_chosen(metric):
+    X, y = square()
+    fitted = search(metric=metric, runs=40).fit(X, y)
+    assert fitted.best_params_ == {"max_depth": 5, "structure": "bojarski"} and fitted.best_index_ == 1
+    assert fitted.score(X, y) > 0.8
+    assert fitted.best_estimator_.max_depth == 5
+    sign = -1 if metric == "log_loss" else 1
+    assert 0 < sign * fitted.best_score_ < 1
+    assert private_score(fitted, X, y, metric=metric, epsilon=5).value > 0
+
+
+def test_it_is_charged_once_and_its_card_says_so(tmp_path):
+    X, y = square(2000)
+    account = Ledger().create("square", Budget(2))
+    fitted = search(epsilon=2.0, account=account).fit(X, y)
+    assert account.spent().epsilon == 2
+    events = account.ledger.events()
+    assert [event["kind"] for event in events] == ["budget", "charge"]
+    card = fitted.privacy_card_
+    assert card.epsilon == "2.0" and card.private and card.receipt == events[-1]["hash"]
+    assert [q["question"] for q in card.questions] == [events[-1]["charges"][0]["question"]]
+    assert card.learner["chosen from"] == 2 and card.learner["name"] == "count-forest"
+    assert fitted.best_estimator_.privacy_card_ == fitted.best_estimator_.model_.card == card
+    assert [batch["epsilon"] for batch in card.batches] == ["2.0"]
+    fitted.model_.save(tmp_path / "best.privet")
+    assert load_model(tmp_path / "best.privet").card == card
+    with pytest.raises(BudgetExceeded):
+        search(epsilon=0.1, account=account).fit(X, y)
+
+
+def test_runs_that_did_not_win_leave_no_trace(caplog, capsys, monkeypatch):
+    X, y = square(1500)
+    drawn = []
+
+    def draw(law, bits):
+        drawn.append(5 + 20 * len(drawn))
+        return drawn[-1]
+
+    monkeypatch.setattr(RunLaw, "draw", draw)
+    caplog.set_level(logging.DEBUG)
+    one, two = search().fit(X, y), search().fit(X, y)
+    assert drawn == [5, 25]
+    assert vars(one).keys() == vars(two).keys()
+    assert not caplog.records and capsys.readouterr() == ("", "")
+    known = set(search().get_params(deep=False)) | {"n_features_in_", "model_", "privacy_card_", "classes_"}
+    known |= {"_order", "_asked_before", "best_estimator_", "best_score_", "best_index_", "best_params_"}
+    assert vars(one).keys() <= known
+
+
+def test_a_list_of_different_learners():
+    X, y = square()
+    learners = [
+        MajorityForestClassifier(n_trees=5, max_depth=1),
+        BoostingClassifier(),
+        CountForestClassifier(),
+    ]
+    account = Ledger().create("square", Budget(9))
+    fitted = PrivateSelection(learners, epsilon=9, metric="auc", eta=0, schema=SCHEMA, account=account).fit(
+        X, y
+    )
+    assert type(fitted.best_estimator_) is type(learners[fitted.best_index_])
+    assert fitted.best_params_ == {
+        name: value
+        for name, value in learners[fitted.best_index_].get_params().items()
+        if name not in ("epsilon", "delta", "schema", "account")
+    }
+    assert fitted.best_estimator_.epsilon == Fraction(9, 2)
+    assert account.spent().epsilon == 9
+
+
+def test_it_behaves_as_scikit_learn_expects():
+    X, y = square(3000)
+    names = np.array(["blue", "red"])[y]
+    schema = Schema(SCHEMA.features, Label("y", ["red", "blue"]))
+    fresh = search(schema=schema)
+    copy = clone(fresh)
+    assert copy is not fresh and copy.get_params(deep=False)["param_grid"] == GRID
+    assert "candidates__max_depth" in fresh.get_params()
+    copy.set_params(candidates__n_trees=3, epsilon=30.0)
+    frame = pd.DataFrame(X, columns=["x", "z"])
+    model = make_pipeline(FunctionTransformer(), copy).fit(frame, names)
+    assert set(model.predict(frame)) == {"blue", "red"}
+    assert model.score(frame, names) > 0.7
+    best = copy.best_estimator_
+    assert best.n_trees == 3 and (best.predict(frame) == model.predict(frame)).all()
+    assert (best.predict_proba(frame) == copy.predict_proba(frame)).all()
+    assert copy.predict_proba(frame).sum(axis=1) == pytest.approx(1)
+    assert list(copy.classes_) == ["blue", "red"]
+
+
+def test_protected_rows_can_be_chosen_from():
+    X, y = square(2000)
+    account = Ledger().create("square", Budget(3))
+    rows = protect(X, SCHEMA, account, y)
+    fitted = search(epsilon=3).fit(rows)
+    assert (
+        account.spent().epsilon == 3 and fitted.predict(pd.DataFrame(X, columns=["x", "z"])).shape == y.shape
+    )
+
+
+def test_very_few_rows_are_no_error():
+    """A part of the rows may well be empty."""
+    for n in (1, 2, 3):
+        X, y = square(n)
+        learners = [MajorityForestClassifier(n_trees=3), BoostingClassifier(), CountForestClassifier()]
+        for metric in ("accuracy", "log_loss", "auc"):
+            fitted = PrivateSelection(learners, epsilon=0.5, metric=metric, runs=6, schema=SCHEMA).fit(X, y)
+            assert fitted.predict(X).shape == (n,)
+
+
+def test_nothing_is_charged_for_what_cannot_run(account):
+    X, y = square(300)
+    forest = CountForestClassifier()
+    wrong = [
+        PrivateSelection(forest, {"epsilon": [1, 2]}),
+        PrivateSelection(forest, {"delta": [1e-6]}),
+        PrivateSelection(CountForestClassifier(delta=1e-6)),
+        PrivateSelection([forest], {"max_depth": [2]}),
+        PrivateSelection([]),
+        PrivateSelection([LogisticRegression()]),
+        PrivateSelection([PrivateSelection([forest])]),
+        PrivateSelection([forest], metric="f1"),
+        PrivateSelection([forest], epsilon=0),
+        PrivateSelection([forest], runs=1),
+        PrivateSelection([forest], eta=3),
+        PrivateSelection([forest, CountForestClassifier(voting="loud")]),
+        PrivateSelection(forest, {"max_depth": [2, 99]}),
+    ]
+    for selection in wrong:
+        with pytest.raises(QuestionError):
+            selection.set_params(schema=SCHEMA, account=account).fit(X, y)
+    with pytest.raises(DataError):
+        PrivateSelection([forest], schema=SCHEMA, account=account).fit(X, np.where(y, 7, y))
+    assert account.spent().epsilon == 0
