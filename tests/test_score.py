@@ -22,7 +22,6 @@ from privet import (
     DataError,
     Label,
     Ledger,
-    MajorityForestClassifier,
     QuestionError,
     Schema,
     SchemaError,
@@ -30,6 +29,7 @@ from privet import (
     private_score,
     protect,
 )
+from privet.cli.fit import LEARNERS as COMMAND_LEARNERS
 from privet.kernels.predict import row_shares
 from privet.kernels.tally import CELLS, LOSS_BOUND, count_scores, row_errors, row_losses
 from privet.learners.score import METRICS
@@ -219,7 +219,7 @@ def people(n: int, n_labels: int, seed: int) -> pd.DataFrame:
     return frame
 
 
-LEARNERS = [BoostingClassifier, CountForestClassifier, MajorityForestClassifier]
+LEARNERS = list(COMMAND_LEARNERS.values())
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def fitted():
     for schema, n_labels in ((TWO, 2), (SCHEMA, 3)):
         rows = people(8000, n_labels, seed=0)
         for learner in LEARNERS:
-            model = learner(epsilon=2.0, schema=schema, random_state=0)
+            model = learner(epsilon=2.0, schema=schema)
             models[learner, n_labels] = model.fit(rows.drop(columns="class"), rows["class"])
     return models
 
@@ -259,7 +259,8 @@ def test_scores_of_every_learner_come_near_the_exact_ones(fitted, learner, n_lab
     score = private_score(model, protected, metric=metric, epsilon=1)
     assert abs(score.value - exact) < 0.01
     assert score.interval[0] < exact < score.interval[1]
-    assert score.interval[1] - score.interval[0] < 0.06
+    # Of a single tree's few leaves many rows have equal scores, which the interval allows for.
+    assert score.interval[1] - score.interval[0] < (0.3 if metric == "auc" else 0.08)
     assert abs(score.noisy_rows - 30_000) < 400
     assert ledger.spent().epsilon == 1 and not score.private
 
@@ -273,6 +274,7 @@ def test_a_score_costs_what_it_says_and_is_receipted(fitted, metric):
     assert account.spent().epsilon == Fraction(1, 3) == Fraction(score.epsilon)
     assert score.private and score.account == "held out"
     assert account.ledger.events()[-1]["hash"] == score.receipt
+    assert {type(number) for number in (score.value, score.noisy_rows, *score.interval)} == {float}
     assert str(score).startswith(f"{metric} {score.value:.4f}, 95 % interval")
     private_score(model, rows, metric=metric, epsilon="2/3", account=account)
     with pytest.raises(BudgetExceeded, match="spent"):

@@ -49,7 +49,7 @@ def area(others: np.ndarray, own: np.ndarray, variances: tuple[float, float]) ->
     are taken as they are, negative ones too: noise then cancels. The sampling error is that of DeLong,
     DeLong and Clarke-Pearson (1988), for rows in bins.
     """
-    n_others, n_own = others.sum(), own.sum()
+    n_others, n_own = float(others.sum()), float(own.sum())
     if min(n_others, n_own) < 1:
         return UNKNOWN
     beaten = (np.cumsum(others) - others / 2) / n_others  # share of the others below a row of a bin

@@ -78,7 +78,7 @@ class PrivateScore:
         promise = "" if self.private else ", NOT PRIVATE: repeatable noise"
         return (
             f"{self.metric} {self.value:.4f}, 95 % interval {low:.4f} to {high:.4f} "
-            f"(about {self.noisy_rows:,.0f} rows; epsilon {self.epsilon} charged "
+            f"(about {self.noisy_rows:,.0f} rows; ε={self.epsilon} charged "
             f"to {self.account!r}{promise})"
         )
 
@@ -187,7 +187,7 @@ def _log_loss(protected: Protected, predictor: Predictor, epsilon: Fraction) -> 
 def mean_loss(noisy: NoisyCounts, loss: str) -> Estimate:
     """Mean loss of the rows, from the three sums that the wall answers."""
     bound, largest = LOSSES[loss]
-    losses, rest, squares = noisy.values.astype(float)
+    losses, rest, squares = noisy.values.astype(float).tolist()
     total = losses + rest
     if total < bound:
         return Estimate(largest / 2, largest / 2, 0.0)
