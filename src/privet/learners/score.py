@@ -149,7 +149,7 @@ def private_score(
     _require_same_columns(protected.schema, released.schema)
     check_predictor(released.predictor, protected.schema)
     estimate = ask_score(protected, released.predictor, metric, Budget(epsilon).epsilon)
-    largest = LOSSES["log loss"][1] if metric == "log_loss" else 1
+    largest = float(LOSSES["log loss"][1] if metric == "log_loss" else 1)
     low, high = max(estimate.value - estimate.margin, 0.0), min(estimate.value + estimate.margin, largest)
     receipt = protected.receipt
     return PrivateScore(
