@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ import pytest
 from laws import follows
 from privet.errors import DataError
 from privet.studies import __main__ as command
-from privet.studies import datasets, friedman_schuster_2010, voting
+from privet.studies import datasets, fletcher_islam_2015, friedman_schuster_2010, private_id3, voting
 from privet.studies.concepts import Node, random_concept, single_split
 from privet.studies.curves import as_text, draw, summary
 from privet.studies.fletcher_islam_2017 import published, run, strict
+from privet.studies.ways import greedy
 
 
 def test_the_published_mechanism_has_the_law_of_the_paper():
@@ -102,7 +104,7 @@ def test_friedman_and_schuster_in_small(data_dir):
     rows = list(friedman_schuster_2010.run(quick=True))
     found = {(row["figure"], row["way"]): row for row in rows}
     first = next(iter(found))[0]
-    assert {way for figure, way in found if figure == first} <= set(friedman_schuster_2010.TABLE_1)
+    assert {way for figure, way in found if figure == first} == set(friedman_schuster_2010.TABLE_1)
     assert found[first, "Max"]["paper"] == 0.947 and found[first, "Max"]["runs"] == 2
     assert found["Figure 8: Adult, depth 5", "Max, ours"]["accuracy"] > 0.77
     assert all(0 <= row["accuracy"] <= 1 for row in rows)
@@ -115,6 +117,35 @@ def test_half_the_exponent_is_worse_at_the_same_price():
     accuracy = {row["way"]: row["accuracy"] for row in rows}
     assert accuracy["Gini"] > accuracy["Gini, half"] + 0.05
     assert ours["way"] == "Max, ours" and accuracy["Max, ours"] > 0.9
+
+
+def test_private_id3_in_small(data_dir):
+    rows = list(private_id3.run(quick=True))
+    assert [(row["x"], row["way"], row["paper"]) for row in rows] == [
+        ("house_votes", "sum queries", 0.4),
+        ("house_votes", "greedy, max", None),
+    ]
+    assert rows[1]["accuracy"] > 0.8
+
+
+def test_fletcher_and_islam_2015_in_small(data_dir):
+    rows = list(fletcher_islam_2015.run(quick=True))
+    assert {row["figure"] for row in rows} == {"car", "tic_tac_toe"}
+    accuracy = {row["way"]: row["accuracy"] for row in rows if row["figure"] == "car"}
+    assert set(accuracy) == set(fletcher_islam_2015.ways(100))
+    assert accuracy["DiffPID3"] > 0.7 and accuracy["DPDF, 1 tree"] > 0.7
+    text = fletcher_islam_2015.verdict(rows)
+    assert "/2 " in text and max(map(len, text.splitlines())) <= 80
+
+
+def test_weaker_choices_ask_with_less_of_the_same_budget():
+    concept = single_split()
+    X, y = concept.sample(2000, np.random.default_rng(0))
+    for way in (greedy("gini"), greedy("gini", Fraction(1, 1000))):
+        tree = way.fit(concept.table(X), y, concept.schema(5000), 0, epsilon=1, max_depth=1)
+        asked = [Fraction(question["epsilon"]) for question in tree.privacy_card_.questions]
+        assert Fraction(tree.privacy_card_.epsilon) == 1 and not tree.privacy_card_.private
+        assert sum(asked) == 1 if way.exponent == 1 else sum(asked) == Fraction(3, 4) + Fraction(1, 4000)
 
 
 def test_curves_as_text_and_picture(tmp_path):

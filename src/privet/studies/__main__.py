@@ -6,12 +6,18 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privet.studies import fletcher_islam_2017, friedman_schuster_2010, voting
+from privet.studies import (
+    fletcher_islam_2015,
+    fletcher_islam_2017,
+    friedman_schuster_2010,
+    private_id3,
+    voting,
+)
 from privet.studies.curves import Row, as_text, draw, figures
 from privet.studies.datasets import SYNTHETIC
 
@@ -45,19 +51,27 @@ def main() -> None:
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         say(f"Wrote {path}\n")
         if name in CURVES and rows:
-            path.with_suffix(".txt").write_text(as_text(rows), encoding="utf-8")
+            path.with_suffix(".txt").write_text(_curves_text(name, rows), encoding="utf-8")
             draw(rows, path.with_suffix(".png"))
             say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
         say("\n")
 
 
 def _curves(name: str, quick: bool) -> list[dict[str, Any]]:
+    if name in REAL and "PRIVET_DATA" not in os.environ:
+        say(f"{name}: left out, since PRIVET_DATA names no folder of data sets.\n")
+        return []
     rows = []
     for _, some in figures(CURVES[name](quick)):
         rows += some
         say(as_text(some) + "\n")
         sys.stdout.flush()
+    say(VERDICTS[name](rows) if name in VERDICTS else "")
     return rows
+
+
+def _curves_text(name: str, rows: Sequence[Row]) -> str:
+    return as_text(rows) + ("\n" + VERDICTS[name](rows) if name in VERDICTS else "")
 
 
 def _fletcher_islam_2017(quick: bool) -> list[dict[str, Any]]:
@@ -106,7 +120,13 @@ def _cell(row: Mapping[str, float | None], column: str) -> str:
 
 CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
     "friedman-schuster-2010": friedman_schuster_2010.run,
+    "private-id3": private_id3.run,
+    "fletcher-islam-2015": fletcher_islam_2015.run,
 }
+REAL = ("private-id3", "fletcher-islam-2015")
+"""Studies that have real tables only."""
+
+VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {"fletcher-islam-2015": fletcher_islam_2015.verdict}
 STUDIES: Mapping[str, Callable[[bool], list[dict[str, Any]]]] = {
     **{name: partial(_curves, name) for name in CURVES},
     "fletcher-islam-2017": _fletcher_islam_2017,

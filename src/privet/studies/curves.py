@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.pictures.style import INK, LABEL_COLOURS, SOFT, clean, new_figure, save_picture
+from privet.pictures.style import INK, LABEL_COLOURS, clean, new_figure, save_picture
 
 Row = dict[str, Any]
 """``figure``, ``quantity``, ``x``, ``way``, ``accuracy``, ``sd``, ``runs`` and, if known, ``paper``."""
@@ -19,7 +19,12 @@ ACROSS = 3
 
 
 def summary(
-    figure: str, quantity: str, x: float, way: str, accuracies: Sequence[float], paper: float | None = None
+    figure: str,
+    quantity: str,
+    x: float | str,
+    way: str,
+    accuracies: Sequence[float],
+    paper: float | None = None,
 ) -> Row:
     """One point of a curve."""
     return {
@@ -50,7 +55,7 @@ def _table(figure: str, rows: Sequence[Row]) -> str:
     found = {(row["x"], row["way"]): _cell(row) for row in rows}
     lines = [[rows[0]["quantity"], *ways]]
     for x in dict.fromkeys(row["x"] for row in rows):
-        lines.append([f"{x:g}", *(found.get((x, way), "–") for way in ways)])
+        lines.append([x if isinstance(x, str) else f"{x:g}", *(found.get((x, way), "–") for way in ways)])
     widths = [max(map(len, column)) + 2 for column in zip(*lines, strict=True)]
     runs = "–".join(str(n) for n in sorted({min(r["runs"] for r in rows), max(r["runs"] for r in rows)}))
     text = ["".join(f"{cell:>{w}}" for cell, w in zip(line, widths, strict=True)) for line in lines]
@@ -76,9 +81,10 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             colour = colours.setdefault(way, LABEL_COLOURS[len(colours) % len(LABEL_COLOURS)])
             _draw_way(axes, [row for row in some if row["way"] == way], colour)
         axes.set_xlabel(some[0]["quantity"], color=INK, fontsize=9)
-        if len({row["x"] for row in some}) > 1 and min(row["x"] for row in some) > 0:
+        places = list(dict.fromkeys(row["x"] for row in some))
+        if not isinstance(places[0], str):
             axes.set_xscale("log")
-            axes.set_xticks(sorted({row["x"] for row in some}), minor=False)
+            axes.set_xticks(places, minor=False)
             axes.set_xticks([], minor=True)
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
@@ -104,4 +110,3 @@ def _draw_way(axes: Any, points: Sequence[Row], colour: str) -> None:
             markerfacecolor="none",
             label=f"{points[0]['way']}, paper",
         )
-    axes.axhline(0.5, color=SOFT, linewidth=0)

@@ -8,25 +8,18 @@ the paper says about them. *Half* is the same learner with the exponent ε·q/(2
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
-import numba
 import numpy as np
-import pyarrow as pa
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from privet.learners import GreedyTreeClassifier
-from privet.privacy import Budget, ChosenSplits, Ledger, Protected, StudyBits, protect
-from privet.schema import Schema
-from privet.structure import MultiwayTrees, Splits
+from privet.learners import CountingTreeClassifier
 from privet.studies.concepts import Concept, random_concept, single_split
 from privet.studies.curves import Row, summary
-from privet.studies.datasets import real_table
+from privet.studies.ways import Folds, Way, greedy, one_thread
 
 TABLE_1: Mapping[str, Sequence[float]] = {
     "ID3": (0.901, 0.928, 0.949, 0.965, 0.977),
@@ -46,56 +39,18 @@ BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
 N_TEST = 10_000
 ADULT_BOUND = 50_000
 
-
-class WeakerTree(GreedyTreeClassifier):
-    """The same with a smaller exponent in every choice; what is charged stays.
-
-    By default it is half: the paper's, which does not use that scores are monotone.
-    """
-
-    exponent = Fraction(1, 2)
-
-    def _level_splits(
-        self,
-        protected: Protected,
-        trees: MultiwayTrees,
-        splits: Splits,
-        menu: Any,
-        price: Mapping[str, Fraction],
-    ) -> ChosenSplits:
-        weaker = {unit: self.exponent * cost for unit, cost in price.items()}
-        return super()._level_splits(protected, trees, splits, menu, weaker)
-
-
-Learner = Callable[[Schema, float, int], Any]
-"""A schema, a budget and a depth give an estimator."""
-
-
-def greedy(criterion: str, cls: type[GreedyTreeClassifier] = GreedyTreeClassifier, **options: Any) -> Learner:
-    """A greedy tree with the paper's shares unless told otherwise."""
-    settings: dict[str, Any] = {"shares": "paper", "prune": False} | options
-
-    def build(schema: Schema, budget: float, depth: int) -> Any:
-        return cls(budget, criterion=criterion, max_depth=depth, schema=schema, **settings)
-
-    return build
-
-
-def id3(schema: Schema, budget: float, depth: int) -> Any:
-    """A tree without privacy and without a bound on its depth, which costs no budget."""
-    return DecisionTreeClassifier(criterion="entropy", random_state=0)
-
-
+HALF = Fraction(1, 2)
+SULQ = Way(CountingTreeClassifier, {"variant": "sulq"})
 PRIVATE = {name: greedy(criterion) for name, criterion in CRITERIA.items()}
 PRUNED = {name: greedy(criterion, prune=True) for name, criterion in CRITERIA.items()}
-EXPONENTS: Mapping[str, Learner] = {
-    "Gini, half": greedy("gini", WeakerTree),
+EXPONENTS = {
+    "Gini, half": greedy("gini", HALF),
     "Gini": greedy("gini"),
-    "Max, half": greedy("max", WeakerTree),
+    "Max, half": greedy("max", HALF),
     "Max": greedy("max"),
     "Max, ours": greedy("max", shares="default", prune=True),
 }
-CUTS: Mapping[str, Learner] = {
+CUTS = {
     f"{name}, {continuous}": greedy(criterion, continuous=continuous, prune=continuous == "mechanism")
     for name, criterion in (("Gini", "gini"), ("Max", "max"))
     for continuous in ("mechanism", "bins")
@@ -112,6 +67,7 @@ class Experiment:
     concept : callable
         Draws a concept.
     ways : mapping
+        Learners by name; ID3, without privacy and without a bound on its depth, is added to them if asked.
     budget, noise : float
     depth : int
     sizes : sequence of int
@@ -121,19 +77,20 @@ class Experiment:
 
     figure: str
     concept: Callable[[np.random.Generator], Concept]
-    ways: Mapping[str, Learner]
+    ways: Mapping[str, Way]
     budget: float
     noise: float
     depth: int = 1
     sizes: Sequence[int] = SIZES
     concepts: int = 1
     runs: int = 200
+    id3: bool = False
     paper: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Row]:
         """One row a size and way."""
         for size in self.sizes:
-            found: dict[str, list[float]] = {way: [] for way in self.ways}
+            found: defaultdict[str, list[float]] = defaultdict(list)
             with one_thread():
                 for seed in range(self.concepts * self.runs):
                     for way, accuracy in self._run(seed, size).items():
@@ -151,20 +108,13 @@ class Experiment:
         schema = concept.schema(max(self.sizes))
         rows, points = concept.table(X), concept.table(test)
         scores = {}
-        for way, learner in self.ways.items():
-            estimator = learner(schema, self.budget, self.depth)
-            if way == "ID3":
-                guesses = estimator.fit(X, y).predict(test)
-            else:
-                guesses = fitted(estimator, rows, y, schema, self.budget, seed).predict(points)
-            scores[way] = float((guesses == truth).mean())
+        if self.id3:
+            tree = DecisionTreeClassifier(criterion="entropy", random_state=0).fit(X, y)
+            scores["ID3"] = float((tree.predict(test) == truth).mean())
+        for name, way in self.ways.items():
+            tree = way.fit(rows, y, schema, seed, epsilon=self.budget, max_depth=self.depth)
+            scores[name] = float((tree.predict(points) == truth).mean())
         return scores
-
-
-def fitted(estimator: Any, rows: pa.Table, y: np.ndarray, schema: Schema, budget: float, seed: int) -> Any:
-    """The estimator fitted with repeatable noise."""
-    account = Ledger().create("study", Budget(budget))
-    return estimator.fit(protect(rows, schema, account, y, StudyBits(seed)))
 
 
 def _numeric(random: np.random.Generator) -> Concept:
@@ -175,9 +125,10 @@ EXPERIMENTS = (
     Experiment(
         "Table 1: one split, B = 0.1",
         lambda random: single_split(),
-        {"ID3": id3, **PRIVATE},
+        {**PRIVATE, "SuLQ": SULQ},
         budget=0.1,
         noise=0.1,
+        id3=True,
         paper=TABLE_1,
     ),
     Experiment(
@@ -188,68 +139,40 @@ EXPERIMENTS = (
     Experiment(
         "Figure 6: depth 5, B = 1",
         random_concept,
-        {"ID3": id3, **PRUNED},
+        {**PRUNED, "SuLQ": SULQ},
         1.0,
         0.1,
         5,
         DEEP,
         concepts=10,
         runs=5,
+        id3=True,
     ),
     Experiment("Figure 6: exponents", random_concept, EXPONENTS, 1.0, 0.1, 5, DEEP, concepts=10, runs=5),
     Experiment(
         "Figure 7: depth 5 with numbers, B = 1",
         lambda random: random_concept(random, n_numeric=3),
-        {"ID3": id3, **PRUNED, **{"Max, ours": EXPONENTS["Max, ours"]}},
+        {**PRUNED, "Max, ours": EXPONENTS["Max, ours"]},
         1.0,
         0.1,
         5,
         DEEP,
         concepts=10,
         runs=5,
+        id3=True,
     ),
 )
 
 
-def figure_8(budgets: Sequence[float] = BUDGETS, folds: int = 10, repeats: int = 1) -> Iterator[Row]:
-    """Adult without its incomplete rows, depth 5."""
-    bare, table = real_table("adult")
-    table = table.drop_null()
-    schema = Schema(bare.features, bare.label, ADULT_BOUND)
-    y = table.column(schema.label.name).to_numpy(zero_copy_only=False)
-    X = table.drop_columns([schema.label.name])
-    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=0)
-    splits = list(splitter.split(y, y))
-    ways = {
-        **PRUNED,
-        "Max, half": greedy("max", WeakerTree, prune=True),
-        "Max, ours": EXPONENTS["Max, ours"],
-    }
-    for budget in budgets:
-        for way, learner in ways.items():
-            accuracies = []
-            for seed, (train, test) in enumerate(splits):
-                tree = fitted(learner(schema, budget, 5), X.take(train), y[train], schema, budget, seed)
-                accuracies.append(float((tree.predict(X.take(test)) == y[test]).mean()))
-            yield summary("Figure 8: Adult, depth 5", "B", budget, way, accuracies)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let kernels run on one thread: for tables this small, waking others takes longer than the work."""
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(threads)
+ADULT = {**PRUNED, "Max, half": greedy("max", HALF, prune=True), "Max, ours": EXPONENTS["Max, ours"]}
 
 
 def run(quick: bool = False) -> Iterator[Row]:
     """Every experiment, or a small form of each."""
     for experiment in EXPERIMENTS:
-        yield from (
-            replace(experiment, sizes=experiment.sizes[:1], concepts=1, runs=2) if quick else experiment
-        ).rows()
+        if quick:
+            experiment = replace(experiment, sizes=experiment.sizes[:1], concepts=1, runs=2)
+        yield from experiment.rows()
     if "PRIVET_DATA" in os.environ:
-        yield from figure_8(BUDGETS[:1], 2) if quick else figure_8()
+        folds = Folds("adult", complete=True, max_rows=ADULT_BOUND, n_splits=2 if quick else 10)
+        yield from folds.rows("Figure 8: Adult, depth 5", "B", ADULT, BUDGETS[:1] if quick else BUDGETS)
