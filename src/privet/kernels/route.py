@@ -10,6 +10,9 @@ from privet.structure import CompleteTrees, MultiwayTrees, Structure
 BLOCK = 1024
 """Rows whose codes stay in the first cache while all trees pass over them."""
 
+FEW = 1 << 14
+"""Walks for which waking other threads would take longer than walking."""
+
 INTERLEAVED = 8
 """Rows walked together, so that one row's load hides behind the others'."""
 
@@ -29,7 +32,8 @@ def route(structure: Structure, codes: np.ndarray) -> np.ndarray:
     elif isinstance(structure, MultiwayTrees):
         out = np.empty(shape, np.int64)
         tree = (structure.roots, structure.view, structure.threshold, structure.child)
-        _multiway(codes, views.source, views.start, views.table, *tree, out)
+        walk = _multiway if out.size > FEW else _multiway_few
+        walk(codes, views.source, views.start, views.table, *tree, out)
     else:
         out = np.empty(shape, np.int64)
         levels = (structure.view, structure.threshold, structure.radix)
@@ -128,16 +132,28 @@ def _assigned(codes, source, start, table, nodes, depth, assigned, out):  # type
         out[row] = node - n_leaves
 
 
+@numba.njit(cache=True)
+def _walk(codes, source, start, table, roots, view, threshold, child, row, out):  # type: ignore[no-untyped-def]
+    """Leaves of one row in all multi-way trees."""
+    for t in range(len(roots)):
+        node = roots[t]
+        while view[node] >= 0:
+            code = np.int64(_seen(codes, source, start, table, view[node], row))
+            cut = np.int64(threshold[node])
+            node = child[node] + (code if cut == 0 else np.int64(code >= cut))
+        out[t, row] = child[node]
+
+
 @numba.njit(parallel=True, cache=True)
 def _multiway(codes, source, start, table, roots, view, threshold, child, out):  # type: ignore[no-untyped-def]
     for row in numba.prange(codes.shape[1]):
-        for t in range(len(roots)):
-            node = roots[t]
-            while view[node] >= 0:
-                code = np.int64(_seen(codes, source, start, table, view[node], row))
-                cut = np.int64(threshold[node])
-                node = child[node] + (code if cut == 0 else np.int64(code >= cut))
-            out[t, row] = child[node]
+        _walk(codes, source, start, table, roots, view, threshold, child, row, out)
+
+
+@numba.njit(cache=True)
+def _multiway_few(codes, source, start, table, roots, view, threshold, child, out):  # type: ignore[no-untyped-def]
+    for row in range(codes.shape[1]):
+        _walk(codes, source, start, table, roots, view, threshold, child, row, out)
 
 
 @numba.njit(parallel=True, cache=True)

@@ -22,7 +22,9 @@ SCALE = 31
 NOWHERE = -1
 """Score of a split that may not be taken has no meaning; its mass is 0."""
 
-CODES = 1 << 16
+FEW = 1 << 16
+"""Codes for which waking other threads would take longer than counting."""
+
 WORD = 32
 LOWEST_BIT = np.zeros(WORD, np.int64)
 LOWEST_BIT[[((1 << bit) * 0x077CB531 & 0xFFFFFFFF) >> 27 for bit in range(WORD)]] = np.arange(WORD)
@@ -134,7 +136,7 @@ def score_splits(
     best = np.full(splits.lowest.shape, NOWHERE, np.int64)
     mass = np.zeros(splits.lowest.shape, np.int64)
     arrays = _arrays(rows, views, splits, n_labels, scoring)
-    _score(best, mass, *arrays)
+    (_score if rows.codes.size > FEW else _score_few)(best, mass, *arrays)
     return best, mass
 
 
@@ -156,10 +158,11 @@ def find_thresholds(
 
 
 def _arrays(rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring) -> Any:
+    n_codes = max(int(np.iinfo(rows.codes.dtype).max), int(views.table.max(initial=0))) + 1
     return (
         rows.codes, rows.labels, rows.order, rows.start,
         views.source[splits.view], views.start[splits.view], views.table, splits.lowest, splits.highest,
-        n_labels, scoring.criterion, scoring.fraction_bits, scoring.entropy,
+        n_codes, n_labels, scoring.criterion, scoring.fraction_bits, scoring.entropy,
         scoring.fine, scoring.coarse, scoring.shift,
     )  # fmt: skip
 
@@ -277,49 +280,76 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
             counts[code, c] = 0
 
 
+@numba.njit(cache=True)
+def _score_choice(  # type: ignore[no-untyped-def]
+    choice, best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+):  # fmt: skip
+    """Best score and mass of one choice in every leaf."""
+    counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
+    for leaf in range(len(best)):
+        low, high = lowest[leaf, choice], highest[leaf, choice]
+        if low > high:
+            continue
+        first, last = starts[leaf], starts[leaf + 1]
+        _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
+        if high == 0:
+            best[leaf, choice] = _score_children(counts, present, criterion, fraction_bits, entropy)
+            mass[leaf, choice] = 1 << SCALE
+            continue
+        right[:] = 0
+        for i in range(first, last):
+            right[labels[order[i]]] += 1
+        ranges = _score_thresholds(
+            counts, present, low, high, left, right, criterion, fraction_bits, entropy, begin, score
+        )
+        top = score[:ranges].max()
+        total = np.int64(0)
+        for r in range(ranges):
+            total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
+        best[leaf, choice], mass[leaf, choice] = top, total
+
+
+@numba.njit(cache=True)
+def _tallies(n_codes, n_labels):  # type: ignore[no-untyped-def]
+    """Room for the tallies of a leaf, and for its ranges of thresholds."""
+    counts = np.zeros((n_codes, n_labels), np.int64)
+    present = np.zeros(n_codes // WORD + 1, np.int64)
+    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    return counts, present, left, right, np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
+
+
 @numba.njit(parallel=True, cache=True)
 def _score(  # type: ignore[no-untyped-def]
     best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
-    n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     """A choice belongs to one thread, which has tallies of its own."""
     for choice in numba.prange(len(source)):
-        counts = np.zeros((CODES, n_labels), np.int64)
-        present = np.zeros(CODES // WORD, np.int64)
-        left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-        begin, score = np.empty(CODES + 1, np.int64), np.empty(CODES + 1, np.int64)
-        for leaf in range(len(best)):
-            low, high = lowest[leaf, choice], highest[leaf, choice]
-            if low > high:
-                continue
-            first, last = starts[leaf], starts[leaf + 1]
-            _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
-            if high == 0:
-                best[leaf, choice] = _score_children(counts, present, criterion, fraction_bits, entropy)
-                mass[leaf, choice] = 1 << SCALE
-                continue
-            right[:] = 0
-            for i in range(first, last):
-                right[labels[order[i]]] += 1
-            ranges = _score_thresholds(
-                counts, present, low, high, left, right, criterion, fraction_bits, entropy, begin, score
-            )
-            top = score[:ranges].max()
-            total = np.int64(0)
-            for r in range(ranges):
-                total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
-            best[leaf, choice], mass[leaf, choice] = top, total
+        _score_choice(
+            choice, best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+            n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+        )  # fmt: skip
+
+
+@numba.njit(cache=True)
+def _score_few(  # type: ignore[no-untyped-def]
+    best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+):  # fmt: skip
+    for choice in range(len(source)):
+        _score_choice(
+            choice, best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+            n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+        )  # fmt: skip
 
 
 @numba.njit(cache=True)
 def _find(  # type: ignore[no-untyped-def]
     leaves, choices, points, out, codes, labels, order, starts, source, start, table, lowest, highest,
-    n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
-    counts = np.zeros((CODES, n_labels), np.int64)
-    present = np.zeros(CODES // WORD, np.int64)
-    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    begin, score = np.empty(CODES + 1, np.int64), np.empty(CODES + 1, np.int64)
+    counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
     for k in range(len(leaves)):
         leaf, choice, point = leaves[k], choices[k], points[k]
         first, last = starts[leaf], starts[leaf + 1]

@@ -112,7 +112,7 @@ class Wall:
         two compose in sequence. Proof: *Sequence*.
         """
         wanted, left = in_sequence(c.cost for c in plan), in_sequence(c.cost for c in self._planned)
-        if _exceeds(wanted, left):
+        if plan and _exceeds(wanted, left):
             raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
         self._planned = list(plan)
 
