@@ -447,8 +447,10 @@ def test_a_structure_that_was_altered_and_sealed_anew_has_another_fingerprint(tm
         ({**header, "seed": 2}, arrays),
     ):
         write_model(tmp_path / "s", head, parts)
+        read = PublicStructure.load(tmp_path / "s")
+        assert read.is_drawn == (parts is arrays and head["seed"] == 1)
         with pytest.raises(ModelFileError, match="another structure"):
-            merge(PublicStructure.load(tmp_path / "s"), vectors)
+            merge(read, vectors)
 
 
 @pytest.mark.parametrize(

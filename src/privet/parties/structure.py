@@ -38,7 +38,7 @@ class PublicStructure:
         What each party is asked to spend.
     voting : str
     seed : int
-        Public; whoever draws with it gets the same trees.
+        Public; `is_drawn` says whether the trees come from it.
     """
 
     trees: CompleteTrees
@@ -66,6 +66,12 @@ class PublicStructure:
         """Digest of everything that was agreed on."""
         return hashlib.sha256(self._bytes()).hexdigest()
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether whoever draws with the seed gets these trees; privacy does not depend on it."""
+        again = _draw(self.schema, self.trees.n_trees, self.trees.depth, self.seed)
+        return to_bytes({}, trees_to_arrays(again)) == to_bytes({}, trees_to_arrays(self.trees))
+
     def plan(self, budget: Budget) -> list[Charge]:
         """What a party asks of its rows: rows by label, then rows by leaf and label."""
         labels, leaves = prices(budget)
@@ -86,6 +92,7 @@ class PublicStructure:
             "voting": self.voting,
             "budget of each party": str(self.budget),
             "seed": self.seed,
+            "drawn from the seed": self.is_drawn,
         }
 
     def save(self, path: str | Path) -> None:
@@ -152,9 +159,12 @@ def draw_structure(
     check_seed(seed)
     check_size(trees, 1 if max_depth is None else max_depth)
     depth = forest_depth(schema, trees) if max_depth is None else max_depth
+    return PublicStructure(_draw(schema, trees, depth, seed), schema, budget, voting, seed)
+
+
+def _draw(schema: Schema, n_trees: int, depth: int, seed: int) -> CompleteTrees:
     # A seed of this generator draws the same numbers in every version of numpy.
-    drawn = random_complete_trees(schema, trees, depth, np.random.RandomState(seed))
-    return PublicStructure(drawn, schema, budget, voting, seed)
+    return random_complete_trees(schema, n_trees, depth, np.random.RandomState(seed))
 
 
 def check_seed(seed: object) -> None:
