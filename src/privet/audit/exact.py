@@ -128,9 +128,20 @@ class Worst:
     outcomes: int
 
 
-def compare(laws: Mapping[Any, Law], neighbouring: Iterable[tuple[Any, Any]], epsilon: Fraction) -> Worst:
-    """Hold the laws of all neighbouring tables against each other and against ε."""
-    totals = {table: sum(law.values(), Fraction(0)) for table, law in laws.items()}
+def compare(
+    laws: Mapping[Any, Law],
+    neighbouring: Iterable[tuple[Any, Any]],
+    epsilon: Fraction,
+    one_total: bool = False,
+) -> Worst:
+    """Hold the laws of all neighbouring tables against each other and against ε.
+
+    ``one_total`` says that the weights of all tables have one factor in common, as those of additive
+    noise of which a window is looked at.
+    """
+    totals: dict[Any, Any] = {
+        table: Fraction(1) if one_total else sum(law.values(), Fraction(0)) for table, law in laws.items()
+    }
     worst: tuple[float, Any, Hashable] = (-inf, (), None)
     keeps, n_pairs, outcomes = True, 0, set()
     for pair in neighbouring:

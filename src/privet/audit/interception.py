@@ -45,6 +45,19 @@ def replaced(
             setattr(module, name, original)
 
 
+@contextmanager
+def wrapped(
+    module: ModuleType, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Iterator[None]:
+    """Wrap whatever function a module has under a name now."""
+    current = getattr(module, name)
+    try:
+        setattr(module, name, wrapper(current))
+        yield
+    finally:
+        setattr(module, name, current)
+
+
 class SealedBits:
     """Bits that refuse to be drawn: an audited program may not draw what the auditor does not see."""
 

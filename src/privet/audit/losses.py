@@ -11,7 +11,7 @@ import numpy as np
 
 from privet.audit.exact import compare, exponential_weights, permute_and_flip_law
 from privet.audit.exponentials import exponential
-from privet.privacy import Cost, in_sequence
+from privet.privacy import Budget, Cost, in_sequence
 from privet.privacy.budget import NOTHING
 
 FEW_COLUMNS = 6
@@ -80,3 +80,13 @@ def _selection_loss(mechanism: str, rate: Fraction, a: tuple[int, ...], b: tuple
     epsilon = multiple * rate
     bounded_range = mechanism == "exponential"
     return Loss(Cost(epsilon, epsilon**2 / (8 if bounded_range else 2)), attained)
+
+
+def epsilon_at(rho: Fraction, delta: Fraction) -> float:
+    """Smallest ε, to four digits, whose (ε, δ) a cost of ρ keeps."""
+    low, high = 0.0, 64.0
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        enough = Budget(middle, delta).rho >= rho
+        low, high = (low, middle) if enough else (middle, high)
+    return high

@@ -59,7 +59,8 @@ class Witness:
     def __init__(self, seed: int, lift: int = 0, earlier: Witness | None = None, without: int = 0) -> None:
         self.answers: list[Answer] = []
         self.parts: list[np.ndarray] = []
-        self._noise = StudyBits(seed)
+        self._study = StudyBits(seed)
+        self._random = np.random.default_rng(seed)
         self._lift = lift
         self._earlier = earlier
         self._without = without
@@ -70,12 +71,10 @@ class Witness:
         stack.enter_context(
             replaced(
                 {
-                    mechanisms.laplace_counts: self._additive("laplace", mechanisms.laplace_counts),
-                    mechanisms.gaussian_counts: self._additive("gaussian", mechanisms.gaussian_counts),
-                    mechanisms.permute_and_flip: self._selection(
-                        "permute-and-flip", mechanisms.permute_and_flip
-                    ),
-                    mechanisms.exponential: self._selection("exponential", mechanisms.exponential),
+                    mechanisms.laplace_counts: self._additive("laplace", 1),
+                    mechanisms.gaussian_counts: self._additive("gaussian", 2),
+                    mechanisms.permute_and_flip: self._selection("permute-and-flip"),
+                    mechanisms.exponential: self._selection("exponential"),
                     sparse.sparse_laplace: self._sparse,
                 }
             )
@@ -83,17 +82,23 @@ class Witness:
         stack.enter_context(replaced({uniform_below: self._uniform_parts}, [tree_questions]))
         return stack
 
-    def _additive(self, name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
+    def _additive(self, name: str, power: int) -> Callable[..., Any]:
+        """Noise of about the right width will do: every outcome is possible, and none is left out."""
+
         def answer(exact: np.ndarray, parameter: Fraction, bits: Any) -> Any:
-            return self._settle(
-                name, parameter, exact, lambda: mechanism(exact, parameter, self._noise) + self._lift
-            )
+            def draw() -> Any:
+                width = float(parameter) ** (1 / power)
+                noise = np.rint(self._random.laplace(self._lift, width, exact.shape))
+                return exact + noise.astype(np.int64)
+
+            return self._settle(name, parameter, exact, draw)
 
         return answer
 
-    def _selection(self, name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
+    def _selection(self, name: str) -> Callable[..., Any]:
         def answer(exact_scores: np.ndarray, rate: Fraction, bits: Any) -> Any:
-            return self._settle(name, rate, exact_scores, lambda: mechanism(exact_scores, rate, self._noise))
+            rows, columns = exact_scores.shape
+            return self._settle(name, rate, exact_scores, lambda: self._random.integers(columns, size=rows))
 
         return answer
 
@@ -112,7 +117,7 @@ class Witness:
             "sparse",
             (scale, n_cells, threshold),
             held,
-            lambda: draw(cells, exact, n_cells, scale, threshold, self._noise),
+            lambda: draw(cells, exact, n_cells, scale, threshold, self._study),
         )
 
     def _settle(self, mechanism: str, parameter: Any, exact: Any, draw: Callable[[], Any]) -> Any:
@@ -134,7 +139,7 @@ class Witness:
 
     def _uniform_parts(self, bounds: np.ndarray, bits: Any) -> np.ndarray:
         if self._earlier is None:
-            parts = uniform_below(bounds, self._noise)
+            parts = uniform_below(bounds, self._study)
         else:
             parts = np.delete(self._earlier.parts[len(self.parts)], [self._without])
             if len(parts) != len(bounds):

@@ -61,14 +61,10 @@ class Verdict:
     @property
     def text(self) -> str:
         """The finding in a few words."""
+        loss = "infinite" if math.isinf(self.loss) else f"{self.loss:.4g}"
+        sure = f" ({100 * self.confidence:.6g} %)" if self.confidence else ""
         if self.outcome == HOLDS:
-            return f"holds exactly, largest loss {number(self.loss)}"
-        if self.outcome == NOT_REFUTED:
-            bound = f"not refuted, lower bound {number(self.loss)}"
-            return bound + (f" at {self.confidence:.4g}" if self.confidence else "")
-        return f"BROKEN: loss {number(self.loss)}" + (f" at {self.confidence:.4g}" if self.confidence else "")
-
-
-def number(value: float) -> str:
-    """A loss in few digits."""
-    return "infinite" if math.isinf(value) else f"{value:.4g}"
+            return f"holds exactly, largest loss {loss}"
+        return (
+            f"not refuted, ε ≥ {loss}{sure}" if self.outcome == NOT_REFUTED else f"BROKEN, loss {loss}{sure}"
+        )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli import ask, budget, demo, explain, fit, model, party, plan, schema, score
+from privet.cli import ask, audit, budget, demo, explain, fit, model, party, plan, schema, score
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -32,7 +32,9 @@ EXIT_CODES = """[b]Exit codes[/b]
 
 0 fine · 1 any other error · 2 wrong usage · 3 data or schema do not fit
 
-4 budget refused · 5 model or ledger file cannot be trusted · 130 interrupted
+4 budget refused · 5 model or ledger file cannot be trusted
+
+6 an audit found a broken promise · 130 interrupted
 """
 
 CODES: tuple[tuple[type[PrivetError], int], ...] = (
@@ -68,6 +70,7 @@ app.add_typer(ask.app, name="ask")
 app.add_typer(budget.app, name="budget")
 app.add_typer(schema.app, name="schema")
 app.add_typer(party.app, name="party")
+app.add_typer(audit.app, name="audit")
 app.command()(demo.demo)
 
 

@@ -45,12 +45,12 @@ def strict(counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return permute_and_flip(counts, Fraction(str(EPSILON)), StudyBits(int(random.integers(2**32))))
 
 
-def published(counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def published(counts: np.ndarray, random: np.random.Generator, epsilon: float = EPSILON) -> np.ndarray:
     """Their algorithm 2: score 1 for the most frequent labels, smooth sensitivity e^(−jε). Not private."""
     ordered = np.sort(counts, axis=1)
     gap = ordered[:, -1] - ordered[:, -2]
     # Beyond 700 a double cannot hold the exponential: the most frequent label is then certain.
-    exponent = np.minimum(EPSILON * np.exp(np.minimum(gap * EPSILON, 50.0)) / 2, 700.0)
+    exponent = np.minimum(epsilon * np.exp(np.minimum(gap * epsilon, 50.0)) / 2, 700.0)
     weights = np.where(counts == ordered[:, -1:], np.exp(exponent)[:, None], 1.0)
     cumulative = np.cumsum(weights, axis=1)
     drawn = random.random(len(counts)) * cumulative[:, -1]

@@ -1,0 +1,126 @@
+"""What a model cost, worked out anew from its card and, where there is one, from the ledger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from privet.audit.losses import epsilon_at
+from privet.audit.verdict import BROKEN, HOLDS, Verdict
+from privet.model import PrivacyCard
+from privet.privacy import Budget, Charge, Cost, Ledger, in_sequence
+from privet.schema import Schema
+
+COMPOSITIONS = re.compile(r"sequence|parallel over \d+ random parts")
+"""How the parts of a question may compose: both have a proof."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must agree."""
+
+    what: str
+    agrees: bool
+    detail: str
+
+
+def verdict_on_charges(
+    name: str, charges: Sequence[Charge], epsilon: Fraction, delta: Fraction = Fraction(0)
+) -> Verdict:
+    """Whether questions about the same people cost no more than was promised."""
+    total = in_sequence(charge.cost for charge in charges)
+    kept = Budget(epsilon, delta).allows(total)
+    return Verdict(
+        name,
+        "accounting",
+        HOLDS if kept else BROKEN,
+        float(epsilon),
+        in_epsilon(total, delta),
+        f"{len(charges)} questions",
+        float(delta),
+        witness={"charged": str(total), "promised": str(Budget(epsilon, delta))},
+    )
+
+
+def in_epsilon(cost: Cost, delta: Fraction) -> float:
+    """A cost as the ε that it keeps, with a δ where it needs one."""
+    if cost.epsilon is not None:
+        return float(cost.epsilon)
+    return epsilon_at(cost.rho, delta) if delta else inf
+
+
+def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> Iterator[Check]:
+    """Everything about a model's cost that can be worked out twice."""
+    asked = [Charge.from_dict(question) for question in card.questions]
+    total = in_sequence(charge.cost for charge in asked)
+    newest = card.batches[-1] if card.batches else {"epsilon": card.epsilon, "delta": card.delta}
+    promise = Budget(Fraction(newest["epsilon"]), Fraction(newest["delta"]))
+    yield Check("questions within the promise", promise.allows(total), f"{total} of {promise}")
+    odd = [charge.composition for charge in asked if not COMPOSITIONS.fullmatch(charge.composition)]
+    yield Check("compositions that are proved", not odd, "; ".join(odd) or f"{len(asked)} questions")
+    yield Check("card and model have one schema", card.schema == schema.fingerprint, card.schema)
+    if card.batches:
+        exposed = exposure(card.batches)
+        stated = Fraction(card.epsilon), Fraction(card.delta)
+        yield Check("batches add up to the promise", exposed == stated, f"{len(card.batches)} batches")
+    if ledger is not None:
+        yield from _ledger_checks(card, total, ledger)
+
+
+def exposure(batches: Sequence[Mapping[str, Any]]) -> tuple[Fraction, Fraction]:
+    """ε and δ of the most exposed person: batches not declared disjoint add up, others do not."""
+    everyone, declared = [Fraction(0)] * 2, {None: [Fraction(0)] * 2}
+    for batch in batches:
+        sums = everyone if batch["batch"] is None else declared.setdefault(batch["batch"], [Fraction(0)] * 2)
+        for i, unit in enumerate(("epsilon", "delta")):
+            sums[i] += Fraction(batch[unit])
+    most = [everyone[i] + max(sums[i] for sums in declared.values()) for i in (0, 1)]
+    return most[0], most[1]
+
+
+def _ledger_checks(card: PrivacyCard, total: Cost, ledger: Ledger) -> Iterator[Check]:
+    """The charge that a card's receipt names, held against the card."""
+    events = ledger.events()
+    cancelled = {event["number_cancelled"] for event in events if "number_cancelled" in event}
+    receipts = [batch["receipt"] for batch in card.batches] or [card.receipt]
+    by_hash = {event["hash"]: event for event in events if event["kind"] == "charge"}
+    held = [by_hash[receipt] for receipt in receipts if receipt in by_hash]
+    live = len(held) == len(receipts) and not any(event["number"] in cancelled for event in held)
+    yield Check("receipts are in the ledger", live, f"{len(held)} of {len(receipts)}")
+    if not live:
+        return
+    same = {(event["account"], event["schema"]) for event in held} == {(card.account, card.schema)}
+    yield Check("charged to this account and schema", same, card.account)
+    charged = in_sequence(Charge.from_dict(charge).cost for charge in held[-1]["charges"])
+    covered = total.rho <= charged.rho if total.epsilon is None else _covers(charged, total)
+    yield Check("the ledger was charged what was asked", covered, f"{charged} charged, {total} asked")
+
+
+def _covers(charged: Cost, total: Cost) -> bool:
+    return charged.epsilon is not None and total.epsilon is not None and total.epsilon <= charged.epsilon
+
+
+def account_for(
+    name: str, card: PrivacyCard, schema: Schema, ledger: Ledger | None = None
+) -> tuple[Verdict, list[Check]]:
+    """Verdict on a model's accounts; one disagreement breaks it."""
+    listed = list(checks(card, schema, ledger))
+    total = in_sequence(Charge.from_dict(question).cost for question in card.questions)
+    disagree = [check.what for check in listed if not check.agrees]
+    if not card.private:
+        disagree.append("the card itself says that no promise holds")
+    verdict = Verdict(
+        name,
+        "accounting",
+        BROKEN if disagree else HOLDS,
+        float(Fraction(card.epsilon)),
+        in_epsilon(total, Fraction(card.delta)),
+        f"{len(card.questions)} questions, {len(listed)} checks",
+        float(Fraction(card.delta)),
+        witness={"why": "; ".join(disagree) or "all agree"},
+    )
+    return verdict, listed

@@ -1,0 +1,188 @@
+"""What can be put on the stand, and by which trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from privet.audit import floats, published_2015, published_2017
+from privet.audit.mechanism_trials import (
+    exact_gaussian,
+    exact_laplace,
+    exact_selection,
+    exact_sparse,
+    sampled_count,
+    sampled_selection,
+    sampled_sparse,
+)
+from privet.audit.mutants import MUTANTS, WEAK
+from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
+from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, QUESTIONS, UNIVERSE, Program
+from privet.audit.trial import DELTA, QUICK, Effort, Trial, timed
+from privet.audit.verdict import Verdict
+from privet.errors import QuestionError
+from privet.privacy import Budget, SecureBits, mechanisms
+
+EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(4))
+
+
+@dataclass(frozen=True)
+class Defendant:
+    """Something that promises ε, and the trials that it stands.
+
+    Attributes
+    ----------
+    name, kind : str
+        Kinds are mechanism, question, learner, published, planted.
+    trials, slow : sequence of Trial
+        Those that are always held, and those that a quick audit leaves out.
+    epsilons : sequence of Fraction
+        At which it is tried unless the caller says otherwise.
+    guilty : bool
+        Whether it is known not to keep its promise: then every trial must say so.
+    """
+
+    name: str
+    kind: str
+    trials: Sequence[Trial]
+    epsilons: Sequence[Fraction] = EPSILONS
+    guilty: bool = False
+    slow: Sequence[Trial] = ()
+
+    def hearings(self, effort: Effort, epsilon: Fraction | None = None) -> list[Callable[[], Verdict]]:
+        """Every trial at every ε, not yet held."""
+        chosen = self.epsilons if epsilon is None else [epsilon]
+        held = self.trials if effort == QUICK else [*self.trials, *self.slow]
+        return [partial(timed, trial, each, effort) for each in chosen for trial in held]
+
+
+def _laplace(exact: np.ndarray, epsilon: Fraction) -> np.ndarray:
+    return mechanisms.laplace_counts(exact, 1 / epsilon, SecureBits())
+
+
+def _gaussian(exact: np.ndarray, epsilon: Fraction) -> np.ndarray:
+    return mechanisms.gaussian_counts(exact, 1 / (2 * Budget(epsilon, DELTA).rho), SecureBits())
+
+
+def _sampled_laplace(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
+    return sampled_count(name, epsilon, effort, lambda exact: _laplace(exact, epsilon))
+
+
+def _sampled_gaussian(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
+    return sampled_count(name, epsilon, effort, lambda exact: _gaussian(exact, epsilon), float(DELTA))
+
+
+def _sampled_weak(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
+    return sampled_count(name, epsilon, effort, lambda exact: _laplace(exact, epsilon / WEAK))
+
+
+def _selection(name: str, rounds: int | None) -> list[Trial]:
+    mechanism = {"permute-and-flip": mechanisms.permute_and_flip, "exponential": mechanisms.exponential}[name]
+
+    def exactly(epsilon: Fraction, effort: Effort) -> Verdict:
+        return exact_selection(name, mechanism, rounds, epsilon, effort, epsilon)
+
+    def sampled(epsilon: Fraction, effort: Effort) -> Verdict:
+        return sampled_selection(name, mechanism, epsilon, effort, epsilon)
+
+    return [exactly, sampled]
+
+
+def _by_transcripts(name: str, make: Callable[[Fraction], Program], delta: Fraction) -> Trial:
+    return lambda epsilon, effort: transcripts_of_toy(name, make(epsilon), epsilon, effort, delta)
+
+
+def _by_runs(name: str, make: Callable[[Fraction], Program], delta: Fraction) -> Trial:
+    return lambda epsilon, effort: sampled_program(name, make(epsilon), epsilon, effort, delta)
+
+
+def _by_law(name: str, make: Callable[[Fraction], Program]) -> Trial:
+    return lambda epsilon, effort: exact_program(name, make(epsilon), epsilon, effort)
+
+
+def _mechanisms() -> Iterator[Defendant]:
+    own = partial(floats.sampled_float, "laplace", noisy=floats.ours)
+    yield Defendant(
+        "laplace", "mechanism", [partial(exact_laplace, "laplace"), partial(_sampled_laplace, "laplace"), own]
+    )
+    yield Defendant(
+        "gaussian", "mechanism", [partial(exact_gaussian, "gaussian"), partial(_sampled_gaussian, "gaussian")]
+    )
+    yield Defendant("permute-and-flip", "mechanism", _selection("permute-and-flip", None))
+    yield Defendant("exponential", "mechanism", _selection("exponential", 1))
+    yield Defendant(
+        "sparse-histogram",
+        "mechanism",
+        [partial(exact_sparse, "sparse-histogram"), partial(sampled_sparse, "sparse-histogram")],
+    )
+
+
+def _programs() -> Iterator[Defendant]:
+    none = Fraction(0)
+    for name, make in QUESTIONS.items():
+        yield Defendant(name, "question", [_by_transcripts(name, make, none)])
+    for name, make in LEARNERS.items():
+        law = [_by_law(name, make)] if name == "majority-forest" else []
+        yield _learner(name, make, none, law)
+    for name, make in LEARNERS_WITH_DELTA.items():
+        yield _learner(name, make, DELTA, [])
+
+
+def _learner(
+    name: str, make: Callable[[Fraction], Program], delta: Fraction, law: Sequence[Trial]
+) -> Defendant:
+    trials = [*law, _by_transcripts(name, make, delta)]
+    return Defendant(name, "learner", trials, slow=[_by_runs(name, make, delta)])
+
+
+def _guilty() -> Iterator[Defendant]:
+    at = (Fraction(1, 2), Fraction(1))
+    name = "fletcher-islam-2017"
+    trials: list[Trial] = [
+        partial(published_2017.exact_label, name),
+        partial(published_2017.sampled_label, name),
+    ]
+    yield Defendant(name, "published", trials, at, guilty=True)
+    name = "fletcher-islam-2015"
+    trials = [partial(published_2015.accounted_path, name), partial(published_2015.exact_node, name)]
+    yield Defendant(name, "published", trials, at, guilty=True)
+    name = "float-laplace"
+    trials = [partial(floats.exact_float, name), partial(floats.sampled_float, name)]
+    yield Defendant(name, "published", trials, at, guilty=True)
+    for name, make in MUTANTS.items():
+        trials = [_by_transcripts(name, make, Fraction(0)), _mutant_runs(name, make)]
+        if name == "parts by position":
+            trials.append(_by_law(name, make))
+        yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
+
+
+def _mutant_runs(name: str, make: Callable[[Fraction], Program]) -> Trial:
+    """Runs of a mutant: on the pair of tables that shows its fault, in bulk where that takes many."""
+    if name == "noise × 0.8":
+        return partial(_sampled_weak, name)
+    a, b = UNIVERSE[0], UNIVERSE[1]
+    pair = ((a, b, a, b), (b, a, b)) if name == "parts by position" else None
+
+    def trial(epsilon: Fraction, effort: Effort) -> Verdict:
+        enough = replace(effort, runs=2000, seconds=60)
+        return sampled_program(name, make(epsilon), epsilon, enough, pair=pair)
+
+    return trial
+
+
+DEFENDANTS: dict[str, Defendant] = {
+    each.name: each for make in (_mechanisms, _programs, _guilty) for each in make()
+}
+"""Everything that can be put on the stand by name."""
+
+
+def defendant(name: str, kinds: Sequence[str]) -> Defendant:
+    """Look up a defendant of some kinds, or say which there are."""
+    known = [each.name for each in DEFENDANTS.values() if each.kind in kinds]
+    if name not in known:
+        raise QuestionError(f"{name!r} cannot be put on the stand.", f"name one of: {'; '.join(known)}.")
+    return DEFENDANTS[name]

@@ -1,0 +1,90 @@
+"""What can be asked of a small made-up table: questions of the wall, and whole learners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from privet.audit.exact import Table
+from privet.audit.transcripts import Rows
+from privet.audit.trial import DELTA
+from privet.data.codes import code_dtype
+from privet.learners import BoostingClassifier, CountForestClassifier, MajorityForestClassifier
+from privet.learners.random_trees import random_complete_trees
+from privet.privacy import Protected
+from privet.schema import Categorical, Continuous, Label, Schema
+from privet.structure import LevelTrees, Views
+
+Program = Callable[[Protected], Any]
+Programs = Mapping[str, Callable[[Fraction], Program]]
+
+TOY = Schema(
+    [Categorical("town", ["north", "south"]), Continuous("age", 0, 100)], Label("ill", ["no", "yes"])
+)
+"""Two features and two labels."""
+
+UNIVERSE: Sequence[tuple[int, ...]] = list(product((0, 1), (20_000, 45_000), (0, 1)))
+"""Rows of the toy table, as codes and a label: every combination of two towns, two ages, two labels."""
+
+
+def rows_of(table: Table, schema: Schema = TOY) -> Rows:
+    """Rows of codes as an engine."""
+    codes = np.array(table, np.int64).reshape(-1, len(schema.features) + 1).T
+    dtype = code_dtype(max(feature.n_codes for feature in schema.features))
+    return Rows(np.ascontiguousarray(codes[:-1].astype(dtype)), codes[-1].astype(np.uint8))
+
+
+def random_tables(
+    schema: Schema, sizes: Sequence[int], random: np.random.Generator
+) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Tables of rows that are uniform over all codes of a schema, missing and unknown ones among them."""
+    bounds = [*(feature.n_codes for feature in schema.features), len(schema.label.values)]
+    for size in sizes:
+        yield tuple(tuple(row) for row in random.integers(bounds, size=(size, len(bounds))).tolist())
+
+
+@lru_cache
+def _trees(n_trees: int, depth: int) -> Any:
+    return random_complete_trees(TOY, n_trees, depth, np.random.RandomState(1))
+
+
+def _level_trees() -> LevelTrees:
+    """Two trees of three levels each, too few leaves to need them, but of their kind."""
+    view = np.array([[0, 1, 0], [1, 0, 1]], np.int32)
+    radix = np.array([[TOY.features[0].n_codes, 2, 2], [2, 2, 2]], np.int64)
+    threshold = np.array([[0, 30_000, 1], [30_000, 1, 10_000]], np.uint16)
+    return LevelTrees(Views.of(2), view, threshold, radix)
+
+
+QUESTIONS: Programs = {
+    "number of rows": lambda e: lambda p: p.noisy_count(epsilon=e),
+    "rows by leaf": lambda e: lambda p: p.noisy_histogram(_trees(2, 2), epsilon=e),
+    "labels of leaves": lambda e: lambda p: p.choose_label(_trees(2, 1), epsilon=e),
+    "labels of own rows": lambda e: lambda p: p.split(2).choose_label(_trees(2, 1), epsilon=e),
+    "frequent cells": lambda e: lambda p: p.noisy_cells(_level_trees(), epsilon=e, false_cells=4),
+}
+"""Questions of the wall, by themselves; those of boosting are asked by it below."""
+
+
+def _fitted(estimator: type[Any], **parameters: Any) -> Callable[[Fraction], Program]:
+    return lambda e: lambda p: estimator(epsilon=e, random_state=1, **parameters).fit(p).model_
+
+
+SMALL = {"n_trees": 2, "max_depth": 2}
+LEARNERS: Programs = {
+    "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1),
+    "count-forest": _fitted(CountForestClassifier, **SMALL),
+    "count-forest, own rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
+    "boosting": _fitted(BoostingClassifier),
+}
+"""Small forms of the learners, in pure ε."""
+
+LEARNERS_WITH_DELTA: Programs = {
+    "count-forest, δ": _fitted(CountForestClassifier, delta=DELTA, **SMALL),
+    "boosting, δ": _fitted(BoostingClassifier, delta=DELTA),
+}

@@ -1,0 +1,183 @@
+"""``privet audit``: proofs and tests of the promise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.audit.accounting import account_for
+from privet.audit.defendants import defendant
+from privet.audit.program_trials import one_run_of, transcripts_of_schema
+from privet.audit.report import Finding, audit, audit_all, to_json
+from privet.audit.trial import FULL, QUICK, Effort, timed
+from privet.audit.verdict import HOLDS, NOT_REFUTED, Verdict
+from privet.cli.arguments import Json
+from privet.cli.fit import LEARNERS
+from privet.cli.output import facts, out, show_json, table
+from privet.errors import QuestionError
+from privet.model import load_model
+from privet.privacy import Budget, Ledger
+from privet.privacy.budget import exact
+from privet.progress import progress_bar
+from privet.schema import Schema
+
+BROKEN_PROMISE = 6
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Does it keep its ε? Proofs on small tables, tests on many runs, accounts worked out anew.",
+)
+
+Quick = Annotated[bool, typer.Option("--quick", help="Look at less, in seconds rather than minutes.")]
+Epsilon = Annotated[
+    float | None, typer.Option(metavar="E", help="ε to be tried; by default several, or 1 with a schema.")
+]
+
+
+@app.command("mechanism")
+def audit_mechanism(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A mechanism, or something known to be broken.")
+    ],
+    epsilon: Epsilon = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Try a mechanism or a question of the wall, or one that is known not to keep its ε."""
+    each = defendant(name, ("mechanism", "question", "published", "planted"))
+    with _progress(as_json) as told:
+        findings = audit([each], _effort(quick), _asked(epsilon), told)
+    _report(findings, as_json)
+    _leave([finding.verdict for finding in findings])
+
+
+@app.command("learner")
+def audit_learner(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A learner.")],
+    schema: Annotated[
+        Path | None, typer.Option("--schema", metavar="FILE", help="Draw tables over this schema.")
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="With a schema: δ of the fit.")] = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Try a learner: a small form of it on small tables, or all of it on tables drawn over a schema.
+
+    No row of anyone is read.
+    """
+    with _progress(as_json) as told:
+        if schema is None:
+            findings = audit([defendant(name, ("learner",))], _effort(quick), _asked(epsilon), told)
+        else:
+            contract = Schema.load(schema)
+            findings = _tried_on(name, contract, _asked(epsilon) or Fraction(1), delta, _effort(quick))
+    _report(findings, as_json)
+    _leave([finding.verdict for finding in findings])
+
+
+@app.command("model")
+def audit_model(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by fit.")],
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", metavar="FILE", help="The ledger that was charged.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Work out anew what a model cost, from its card and the ledger; a disagreement is an error."""
+    released = load_model(model)
+    if ledger is not None and not ledger.exists():
+        raise QuestionError(f"there is no ledger {str(ledger)!r}.", "check the path.")
+    book = None if ledger is None else Ledger(ledger)
+    verdict, checks = account_for(model.name, released.card, released.schema, book)
+    if as_json:
+        show_json({**verdict.to_dict(), "checks": [vars(check) for check in checks]})
+    else:
+        out.print(facts((("✓ " if c.agrees else "✗ ") + c.what, c.detail) for c in checks))
+        out.print(_line(verdict), soft_wrap=True)
+    _leave([verdict])
+
+
+@app.command("all")
+def audit_everything(quick: Quick = False, as_json: Json = False) -> None:
+    """Try everything: what is strict must hold, what is published or planted broken must be convicted."""
+    with _progress(as_json) as told:
+        findings = audit_all(_effort(quick), told)
+    _report(findings, as_json)
+    odd = [finding for finding in findings if not finding.expected]
+    if not as_json:
+        out.print(f"{len(findings)} trials, {len(odd)} of them not as they must be.")
+    if odd:
+        raise typer.Exit(BROKEN_PROMISE)
+
+
+def _tried_on(
+    name: str, schema: Schema, epsilon: Fraction, delta: float | None, effort: Effort
+) -> list[Finding]:
+    if name not in LEARNERS:
+        raise QuestionError(f"there is no learner {name!r}.", f"learners are {', '.join(LEARNERS)}.")
+    parameters: dict[str, Any] = {"epsilon": epsilon, "random_state": 1}
+    if delta:
+        if "delta" not in LEARNERS[name]().get_params():
+            raise QuestionError(f"{name} has no --delta.", "leave it out.")
+        parameters["delta"] = delta
+    leeway = exact(delta or 0, "delta")
+    Budget(epsilon, leeway)
+    estimator = LEARNERS[name](**parameters)
+
+    def program(protected: Any) -> Any:
+        return estimator.fit(protected).model_
+
+    trials = [
+        lambda e, f: transcripts_of_schema(name, program, schema, e, f, leeway),
+        lambda e, f: one_run_of(name, estimator, schema, e, f, leeway),
+    ]
+    verdicts = [timed(trial, epsilon, effort) for trial in trials]
+    return [Finding("learner", verdict, not verdict.broken) for verdict in verdicts]
+
+
+def _effort(quick: bool) -> Effort:
+    return QUICK if quick else FULL
+
+
+def _asked(epsilon: float | None) -> Fraction | None:
+    return None if epsilon is None else Budget(epsilon).epsilon
+
+
+def _progress(as_json: bool) -> Any:
+    return progress_bar("on the stand", sys.stderr.isatty() and not as_json)
+
+
+def _report(findings: Sequence[Finding], as_json: bool) -> None:
+    if as_json:
+        show_json(to_json(findings))
+        return
+    rows = [_row(finding) for finding in findings]
+    out.print(table(["on the stand", "how", "ε", "verdict"], rows, numbers=["ε"]))
+    for finding in findings:
+        if finding.verdict.broken:
+            out.print(_line(finding.verdict), soft_wrap=True)
+
+
+def _row(finding: Finding) -> tuple[str, str, str, str]:
+    verdict = finding.verdict
+    mark = "" if finding.expected else " (!)"
+    return verdict.defendant, verdict.method, f"{verdict.epsilon:g}", verdict.text + mark
+
+
+def _line(verdict: Verdict) -> str:
+    """A broken promise in one sentence, with what anyone needs to see it again."""
+    if verdict.outcome in (HOLDS, NOT_REFUTED):
+        return f"{verdict.defendant}: {verdict.text}."
+    witness = "; ".join(f"{name}: {value}" for name, value in verdict.witness.items())
+    return f"{verdict.defendant} at ε={verdict.epsilon:g} ({verdict.method}): broken. {witness}"
+
+
+def _leave(verdicts: Sequence[Verdict]) -> None:
+    if any(verdict.broken for verdict in verdicts):
+        raise typer.Exit(BROKEN_PROMISE)
