@@ -113,7 +113,7 @@ def _mechanisms() -> Iterator[Defendant]:
         "gaussian", "mechanism", [partial(exact_gaussian, "gaussian"), partial(_sampled_gaussian, "gaussian")]
     )
     yield Defendant("permute-and-flip", "mechanism", _selection("permute-and-flip", None))
-    yield Defendant("exponential", "mechanism", _selection("exponential", 1))
+    yield Defendant("exponential", "mechanism", _selection("exponential", 2))
     yield Defendant(
         "sparse-histogram",
         "mechanism",
@@ -155,17 +155,17 @@ def _guilty() -> Iterator[Defendant]:
     yield Defendant(name, "published", trials, at, guilty=True)
     for name, make in MUTANTS.items():
         trials = [_by_transcripts(name, make, Fraction(0)), _mutant_runs(name, make)]
-        if name == "parts by position":
+        if name == "parts-by-position":
             trials.append(_by_law(name, make))
         yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
 
 
 def _mutant_runs(name: str, make: Callable[[Fraction], Program]) -> Trial:
     """Runs of a mutant: on the pair of tables that shows its fault, in bulk where that takes many."""
-    if name == "noise × 0.8":
+    if name == "noise-times-0.8":
         return partial(_sampled_weak, name)
     a, b = UNIVERSE[0], UNIVERSE[1]
-    pair = ((a, b, a, b), (b, a, b)) if name == "parts by position" else None
+    pair = ((a, b, a, b), (b, a, b)) if name == "parts-by-position" else None
 
     def trial(epsilon: Fraction, effort: Effort) -> Verdict:
         enough = replace(effort, runs=2000, seconds=60)

@@ -68,6 +68,9 @@ class Exponentials:
         return self * (Fraction(1) / other)
 
     def __pow__(self, power: int) -> Exponentials:
+        if len(self.terms) == 1:
+            ((x, c),) = self.terms.items()
+            return Exponentials({x * power: c**power})
         result = lifted(1)
         for _ in range(power):
             result = result * self

@@ -75,9 +75,9 @@ def one_question_unpaid(epsilon: Fraction) -> Program:
 
 
 MUTANTS: dict[str, Callable[[Fraction], Program]] = {
-    "noise × 0.8": lambda e: with_fault(QUESTIONS["number of rows"](e), weak_noise),
-    "a question unpaid": one_question_unpaid,
-    "empty leaves left out": lambda e: with_fault(QUESTIONS["rows by leaf"](e), visited_leaves_only),
-    "parts by position": lambda e: with_fault(QUESTIONS["labels of own rows"](e), parts_by_position),
+    "noise-times-0.8": lambda e: with_fault(QUESTIONS["number-of-rows"](e), weak_noise),
+    "unpaid-question": one_question_unpaid,
+    "empty-leaves-left-out": lambda e: with_fault(QUESTIONS["rows-by-leaf"](e), visited_leaves_only),
+    "parts-by-position": lambda e: with_fault(QUESTIONS["labels-of-own-rows"](e), parts_by_position),
 }
 """Programs with a planted fault."""

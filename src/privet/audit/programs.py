@@ -62,11 +62,11 @@ def _level_trees() -> LevelTrees:
 
 
 QUESTIONS: Programs = {
-    "number of rows": lambda e: lambda p: p.noisy_count(epsilon=e),
-    "rows by leaf": lambda e: lambda p: p.noisy_histogram(_trees(2, 2), epsilon=e),
-    "labels of leaves": lambda e: lambda p: p.choose_label(_trees(2, 1), epsilon=e),
-    "labels of own rows": lambda e: lambda p: p.split(2).choose_label(_trees(2, 1), epsilon=e),
-    "frequent cells": lambda e: lambda p: p.noisy_cells(_level_trees(), epsilon=e, false_cells=4),
+    "number-of-rows": lambda e: lambda p: p.noisy_count(epsilon=e),
+    "rows-by-leaf": lambda e: lambda p: p.noisy_histogram(_trees(2, 2), epsilon=e),
+    "labels-of-leaves": lambda e: lambda p: p.choose_label(_trees(2, 1), epsilon=e),
+    "labels-of-own-rows": lambda e: lambda p: p.split(2).choose_label(_trees(2, 1), epsilon=e),
+    "frequent-cells": lambda e: lambda p: p.noisy_cells(_level_trees(), epsilon=e, false_cells=4),
 }
 """Questions of the wall, by themselves; those of boosting are asked by it below."""
 
@@ -79,12 +79,12 @@ SMALL = {"n_trees": 2, "max_depth": 2}
 LEARNERS: Programs = {
     "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1),
     "count-forest": _fitted(CountForestClassifier, **SMALL),
-    "count-forest, own rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
+    "count-forest-own-rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
     "boosting": _fitted(BoostingClassifier),
 }
 """Small forms of the learners, in pure ε."""
 
 LEARNERS_WITH_DELTA: Programs = {
-    "count-forest, δ": _fitted(CountForestClassifier, delta=DELTA, **SMALL),
-    "boosting, δ": _fitted(BoostingClassifier, delta=DELTA),
+    "count-forest-delta": _fitted(CountForestClassifier, delta=DELTA, **SMALL),
+    "boosting-delta": _fitted(BoostingClassifier, delta=DELTA),
 }
