@@ -17,6 +17,7 @@ from privet import (
     Categorical,
     Continuous,
     CountForestClassifier,
+    GreedyForestClassifier,
     Label,
     Ledger,
     MajorityForestClassifier,
@@ -60,6 +61,10 @@ LEARNERS = {
     "three labels": BoostingClassifier(4.0, 1e-6, schema=SEVERAL, random_state=0),
     "no trees": BoostingClassifier(0.05, schema=SCHEMA, random_state=0),
     "counts": CountForestClassifier(2.0, n_trees=8, max_depth=5, schema=SCHEMA, random_state=0),
+    "a child for every category": CountForestClassifier(
+        2.0, n_trees=8, max_depth=2, structure="jagannathan", schema=SCHEMA, random_state=0
+    ),
+    "rules": GreedyForestClassifier(8.0, schema=SCHEMA),
     "labels": MajorityForestClassifier(2.0, n_trees=8, max_depth=5, schema=SCHEMA, random_state=0),
 }
 
@@ -118,8 +123,9 @@ def test_importances_tell_what_matters_from_noise(models):
 
 
 def test_gains_find_the_feature_that_decides_and_nothing_in_noise(models):
-    gains = forest_gains(models["counts"])
-    assert gains.sum() == pytest.approx(1) and gains[0] > 0.7
+    for name in ("counts", "a child for every category", "rules"):
+        gains = forest_gains(models[name])
+        assert gains.sum() == pytest.approx(1) and gains[0] > 0.7
     forest, rng = models["counts"], np.random.default_rng(0)
 
     def found(leaves):

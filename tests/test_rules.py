@@ -10,7 +10,7 @@ import pytest
 from privet import Categorical, Continuous, CountForestClassifier, Label, MajorityForestClassifier, Schema
 from privet.errors import QuestionError
 from privet.model.counts import node_counts
-from privet.model.rules import Rules, counted_rules, parents, path_masks
+from privet.model.rules import Rules, counted_rules, path_masks
 from privet.model.words import condition_data, condition_text
 from privet.structure import CompleteTrees
 from twins import leaf, random_codes, random_complete, random_multiway
@@ -26,7 +26,7 @@ def leaves_of(trees):
     """Tree, node and number of every leaf."""
     if isinstance(trees, CompleteTrees):
         return [(t, trees.n_leaves + i, i) for t in range(trees.n_trees) for i in range(trees.n_leaves)]
-    above, found = parents(trees, SCHEMA), []
+    above, found = trees.parent, []
     for node in np.flatnonzero(trees.view < 0):
         root = node
         while above[root] >= 0:

@@ -237,7 +237,8 @@ class CountForestClassifier(PrivateClassifier):
         sds = [noise_sd(sensitivity, Fraction(1), charge.cost) for charge, sensitivity in plan]
         depth = shape.depth(schema, n_rows, sds[-1])
         seen, pure = n_rows / shape.parts, plan[-1][0].cost.epsilon
-        bound = None if pure is None or shape.disjoint else float(pure)
+        provable = shape.family in ("fletcher-islam", "bojarski") and not shape.disjoint
+        bound = float(pure) if provable and pure is not None else None
         leaves = None
         facts: dict[str, int | float | str] = {
             "passes over the rows": len(plan),

@@ -24,6 +24,7 @@ TREE_ERROR, MOST_FAILURE = 0.1, 0.05
 MARGINS, THINNESSES = np.arange(0.02, 0.5, 0.02).tolist(), (5, 10, 20, 50, 100)
 """Mean error of a single tree for which the bound is told, and what is tried to make it say the most."""
 
+NEEDS = "none is known: it needs two labels, complete trees drawn blindly, Laplace noise, rows='all'"
 BOUND = f"bound on the error, if a tree errs by {TREE_ERROR:.0%}"
 
 
@@ -49,9 +50,7 @@ def vote_bound(
     if voting not in ("majority", "threshold"):
         return StatedBound(BOUND, f"none is known for {voting} voting")
     if n_labels != 2 or epsilon is None:
-        return StatedBound(
-            BOUND, "none is known but for two labels, Laplace noise and all rows in every tree"
-        )
+        return StatedBound(BOUND, NEEDS)
     way = cast(Literal["majority", "threshold"], voting)
 
     def best(rows: int) -> Bound:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.model.counts import CountForest, node_counts
+from privet.model.counts import CountForest
+from privet.model.rule_forest import RuleForest
 from privet.model.rules import n_children, share_variance
+from privet.model.tree import every_count
 from privet.schema import Schema
 from privet.structure import CompleteTrees, MultiwayTrees
 
 HEARD = 2.0
-"""Deviations of its noise that the rows of every child of a split must reach for the split to count."""
+"""Deviations of its noise that the rows of a child must reach to be heard."""
 
 
 def split_gains(
@@ -23,9 +25,7 @@ def split_gains(
 
     Parameters
     ----------
-    counts : noisy, of every node
-        ``(trees, nodes, labels)`` for complete trees, ``(nodes, labels)`` for others.
-    variance : ``(nodes,)``
+    counts, variance : as of `every_count`
     """
     total = np.zeros(len(schema.features))
     if isinstance(trees, CompleteTrees):
@@ -42,20 +42,23 @@ def split_gains(
     return total / max(float(total.sum()), 1e-12)
 
 
-def forest_gains(model: CountForest) -> np.ndarray:
-    """The gains of a count forest, whose inner nodes are sums of its leaves."""
-    return split_gains(model.trees, *node_counts(model.counts, model.variance), model.schema)
+def forest_gains(model: CountForest | RuleForest) -> np.ndarray:
+    """The gains of a forest, by feature."""
+    return split_gains(model.trees, *every_count(model), model.schema)
 
 
 def _told_apart(counts: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """What children ``(…, children, labels)`` differ by; 0 where one of them is lost in its noise."""
+    """What children ``(…, children, labels)`` differ by, as far as they are not lost in their noise."""
     n_labels = counts.shape[-1]
     rows = counts.sum(axis=-1).astype(float)
-    heard = (rows > HEARD * np.sqrt(n_labels * variance) + 1).all(axis=-1)
-    rows = np.maximum(rows, 1.0)
-    shares = np.clip(counts / rows[..., None], 0, 1)
-    part = rows / rows.sum(axis=-1, keepdims=True)
+    heard = rows > HEARD * np.sqrt(n_labels * variance) + 1
+    shares = np.clip(counts / np.where(heard, rows, 1.0)[..., None], 0, 1)
+    rows = np.where(heard, rows, 0.0)
+    part = rows / np.maximum(rows.sum(axis=-1, keepdims=True), 1.0)
     mean = (part[..., None] * shares).sum(axis=-2, keepdims=True)
     apart = (rows[..., None] * (shares - mean) ** 2).sum(axis=(-2, -1))
-    noise = share_variance(shares, n_labels, np.asarray(variance)[..., None]).sum(axis=-1) / rows**2
-    return np.asarray(np.where(heard, apart - (rows * (1 - part) * noise).sum(axis=-1), 0.0))
+    noise = (
+        share_variance(shares, n_labels, np.asarray(variance)[..., None]).sum(axis=-1)
+        / np.maximum(rows, 1.0) ** 2
+    )
+    return np.asarray(apart - (rows * (1 - part) * noise).sum(axis=-1))

@@ -15,7 +15,7 @@ from privet.errors import QuestionError
 from privet.kernels.predict import normalised, row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
-from privet.model.rules import Rules, counted_rules, parents
+from privet.model.rules import Rules, counted_rules
 from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
 from privet.structure import LeafVotes, MultiwayTrees, Views
@@ -140,7 +140,7 @@ class RuleForest:
 
     @cached_property
     def _parents(self) -> np.ndarray:
-        return parents(self.trees, self.schema)
+        return self.trees.parent
 
     @cached_property
     def _depth(self) -> np.ndarray:

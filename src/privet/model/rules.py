@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -116,7 +115,7 @@ class Rules(Sequence[Rule]):
         if isinstance(index, slice):
             return self._taken(np.arange(len(self))[index])
         tree, node = int(self._tree[index]), int(self._node[index])
-        masks = path_masks(self._trees, self._schema, tree, node, self._parents)
+        masks = path_masks(self._trees, self._schema, tree, node)
         features = [(self._schema.features[j], mask) for j, mask in masks.items()]
         told = {feature.name: condition_text(feature, mask) for feature, mask in features}
         numbers = {name: float(values[index]) for name, values in self._numbers.items()}
@@ -171,10 +170,6 @@ class Rules(Sequence[Rule]):
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return all rules as plain data, for JSON or a frame."""
         return [rule.to_dict() for rule in self]
-
-    @cached_property
-    def _parents(self) -> np.ndarray | None:
-        return parents(self._trees, self._schema) if isinstance(self._trees, MultiwayTrees) else None
 
     def _taken(self, index: np.ndarray) -> Rules:
         numbers = {name: values[index] for name, values in self._numbers.items()}
@@ -234,12 +229,10 @@ def share_variance(share: np.ndarray, n_labels: int, variance: np.ndarray) -> np
     return np.asarray(variance * ((1 - share) ** 2 + (n_labels - 1) * share**2))
 
 
-def path_masks(
-    trees: Trees, schema: Schema, tree: int, node: int, parent: np.ndarray | None = None
-) -> dict[int, np.ndarray]:
+def path_masks(trees: Trees, schema: Schema, tree: int, node: int) -> dict[int, np.ndarray]:
     """Codes of each tested feature that reach a node, in the order of the path."""
     masks: dict[int, np.ndarray] = {}
-    for above, child in _steps(trees, schema, tree, node, parent):
+    for above, child in _steps(trees, node):
         feature, mask = branch(trees, schema, tree, above, child)
         masks[feature] = masks[feature] & mask if feature in masks else mask
     return masks
@@ -262,15 +255,6 @@ def places(views: Views, view: int, n_codes: int) -> np.ndarray:
     return np.arange(n_codes) if start < 0 else views.table[start : start + n_codes]
 
 
-def parents(trees: MultiwayTrees, schema: Schema) -> np.ndarray:
-    """Parent of every node of multi-way trees; −1 of a root."""
-    parent = np.full(len(trees.view), -1)
-    for node in np.flatnonzero(trees.view >= 0):
-        first = trees.child[node]
-        parent[first : first + n_children(trees, schema, int(node))] = node
-    return parent
-
-
 def n_children(trees: MultiwayTrees, schema: Schema, node: int) -> int:
     """Number of children of a split: two, or one for every code of its view."""
     if trees.threshold[node]:
@@ -280,16 +264,13 @@ def n_children(trees: MultiwayTrees, schema: Schema, node: int) -> int:
     return int(places(trees.views, int(view), n_codes).max()) + 1
 
 
-def _steps(
-    trees: Trees, schema: Schema, tree: int, node: int, parent: np.ndarray | None
-) -> list[tuple[int, int]]:
+def _steps(trees: Trees, node: int) -> list[tuple[int, int]]:
     """Nodes above a node, from the root, each with the number of the child that leads on."""
     if isinstance(trees, CompleteTrees):
         levels = range(node.bit_length() - 1, 0, -1)
         return [(node >> level, node >> (level - 1) & 1) for level in levels]
-    parent = parents(trees, schema) if parent is None else parent
     steps: list[tuple[int, int]] = []
-    while (above := int(parent[node])) >= 0:
+    while (above := int(trees.parent[node])) >= 0:
         steps.insert(0, (above, int(node - trees.child[above])))
         node = above
     return steps

@@ -12,10 +12,12 @@ from privet.errors import QuestionError
 from privet.model.additive import AdditiveModel
 from privet.model.counts import CountForest, node_counts
 from privet.model.forest import LabelForest
+from privet.model.rule_forest import RuleForest
 from privet.model.rules import Trees, branch, n_children, places, share_variance
+from privet.model.voting import node_sums
 from privet.model.words import condition_text
 from privet.schema import Schema
-from privet.structure import Additive, CompleteTrees, Views
+from privet.structure import Additive, CompleteTrees, MultiwayTrees, Views
 
 DEEPEST_TEXT = 6
 
@@ -79,7 +81,7 @@ def export_text(model: Any, tree: int = 0, max_depth: int = DEEPEST_TEXT) -> str
 
     def write(node: Node, lead: str, follow: str) -> None:
         text = ": ".join(part for part in (node.condition, ", ".join(node.said.lines)) if part)
-        hidden = f"  … {node.hidden} leaves below" if node.hidden else ""
+        hidden = f"  … {node.hidden:,} leaves below" if node.hidden else ""
         lines.append(f"{lead}{text or 'all rows'}{hidden}")
         for i, child in enumerate(node.children):
             last = i == len(node.children) - 1
@@ -94,6 +96,8 @@ def released(model: Any) -> Any:
     model = getattr(model, "model_", model)
     if isinstance(model, AdditiveModel) or hasattr(model, "trees"):
         return model
+    if hasattr(model, "forests"):
+        raise QuestionError("a union has no trees of its own.", "look at its forests, one by one.")
     raise QuestionError(f"{type(model).__name__} is not a fitted model of trees.", "fit it first.")
 
 
@@ -115,10 +119,21 @@ def speaker(model: Any, tree: int) -> Callable[[int], Said]:
         return lambda node: _scores_said(model, tree, node)
     if isinstance(model, LabelForest):
         return lambda node: _labels_said(model, tree, node)
-    if isinstance(model, CountForest):
-        counts, variance = node_counts(model.counts[tree : tree + 1], model.variance)
-        return lambda node: _counts_said(counts[0, node], float(variance[node]), model.schema)
-    return lambda node: _counts_said(model.counts[node], float(model.variance[node]), model.schema)
+    counts, variance = every_count(model)
+    counts = counts[tree] if counts.ndim == 3 else counts
+    return lambda node: _counts_said(counts[node], float(variance[node]), model.schema)
+
+
+def every_count(model: CountForest | RuleForest) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy counts of every node and the variance of their noise; those of inner nodes may be sums.
+
+    ``(trees, nodes, labels)`` for complete trees, ``(nodes, labels)`` for others.
+    """
+    if isinstance(model, RuleForest):
+        return model.counts, model.variance
+    if isinstance(model.trees, MultiwayTrees):
+        return node_sums(model.trees, model.counts, model.variance)
+    return node_counts(model.counts, model.variance)
 
 
 def _scores_said(model: AdditiveModel, tree: int, node: int) -> Said:

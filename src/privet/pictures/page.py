@@ -25,7 +25,7 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 details { margin-top: .8rem; } summary { cursor: pointer; color: var(--accent); }
 .grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); }
 figure { margin: 0; padding: .6rem .7rem .8rem; }
-figure.wide { overflow-x: auto; } figure.wide svg { min-width: 900px; }
+figure.wide { overflow-x: auto; } figure.wide svg { width: auto; max-width: none; margin: auto; }
 figcaption { color: var(--soft); font-size: .86rem; padding: .2rem .3rem 0; }
 svg { width: 100%; height: auto; display: block; }
 svg text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif !important; }

@@ -19,7 +19,7 @@ from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.effects import Effects, effects
 from privet.model.forest import LabelForest
-from privet.model.gains import forest_gains, split_gains
+from privet.model.gains import forest_gains
 from privet.model.tree import released
 from privet.model.words import condition_text
 from privet.pictures.page import bar, chips, definitions, figure, page, section, table
@@ -49,8 +49,8 @@ def explain(model: Any, path: str | Path | None = None) -> str:
         One HTML page that stands alone.
     """
     require_matplotlib()
-    model = released(model)
-    parts = _additive_parts(model) if isinstance(model, AdditiveModel) else _forest_parts(model)
+    model = getattr(model, "model_", model)
+    parts = [part for one in getattr(model, "forests", [model]) for part in _parts(released(one))]
     label = model.schema.label.name
     text = page(f"What this model says of {label}", [_head(model), *parts, _foot(model.card)])
     if path is not None:
@@ -60,7 +60,7 @@ def explain(model: Any, path: str | Path | None = None) -> str:
 
 def main_figure(model: Any) -> Any:
     """The picture that says most: the shapes of an additive model, or a tree of a forest."""
-    model = released(model)
+    model = released(getattr(model, "forests", [model])[0])
     if isinstance(model, AdditiveModel):
         return draw_overview(Shapes(model, effects(model)))
     return plot_tree(model)
@@ -68,7 +68,11 @@ def main_figure(model: Any) -> Any:
 
 def _head(model: Any) -> str:
     card, names = model.card, len(model.schema.features)
-    kinds = {"additive": "An additive model", "label-forest": "A forest of labels"}
+    kinds = {
+        "additive": "An additive model",
+        "label-forest": "A forest of labels",
+        "rule-forest": "Trees whose every node is a rule,",
+    }
     kind = kinds.get(model.kind, "A forest of noisy counts")
     lead = f"{kind} of {names} features, learnt under {card.promise}. {FREE}"
     warning = ""
@@ -231,6 +235,10 @@ def pair_words(shapes: Shapes, pair: tuple[int, int], score: int) -> str:
     return f"{label} {way} likely where {' and '.join(text for text in texts if text)}"
 
 
+def _parts(model: Any) -> list[str]:
+    return _additive_parts(model) if isinstance(model, AdditiveModel) else _forest_parts(model)
+
+
 def _forest_parts(model: Any) -> list[str]:
     parts = []
     if hasattr(model, "prior"):
@@ -244,17 +252,11 @@ def _forest_parts(model: Any) -> list[str]:
 
 
 def _gains(model: Any) -> str:
-    counted = isinstance(model, CountForest)
-    gains = (
-        forest_gains(model)
-        if counted
-        else split_gains(model.trees, model.counts, model.variance, model.schema)
-    )
     text = (
         "How much the splits on each feature tell labels apart, as a share of what all splits do. What noise "
         "adds is taken off; splits whose rows drown in it are not counted."
     )
-    return section("What matters", text, _bars(model, gains))
+    return section("What matters", text, _bars(model, forest_gains(model)))
 
 
 def _rules(model: Any) -> str:

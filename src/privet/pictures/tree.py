@@ -15,6 +15,7 @@ WIDTH, HEIGHT, LINE = 1.75, 0.55, 0.145
 PAD = 0.05
 LETTERS = 25
 MOST_LINES = 4
+MOST_COLUMNS = 12
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Box:
         return len(self.condition) + len(self.node.said.lines) + bool(self.node.hidden)
 
 
-def plot_tree(model: Any, tree: int = 0, max_depth: int = 3) -> Any:
+def plot_tree(model: Any, tree: int = 0, max_depth: int | None = None) -> Any:
     """Draw a tree: conditions, and what the noisy answers say in each node.
 
     The numbers of an inner node of a count forest are sums over its leaves, and so is their noise: it is
@@ -43,8 +44,9 @@ def plot_tree(model: Any, tree: int = 0, max_depth: int = 3) -> Any:
     ----------
     model : a fitted estimator, or its model
     tree : int
-    max_depth : int
-        Deeper nodes are not drawn; a node says how many leaves it stands for.
+    max_depth : int, optional
+        Deeper nodes are not drawn; a node says how many leaves it stands for. By default 3, or less where
+        the picture would become too wide.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def plot_tree(model: Any, tree: int = 0, max_depth: int = 3) -> Any:
         ``savefig(path)`` writes it; a notebook shows it.
     """
     figure = new_figure(1, 1)
-    root = _placed(nested(model, tree, max_depth))
+    root = _placed(_fitting(model, tree) if max_depth is None else nested(model, tree, max_depth))
     boxes = _all(root)
     tall = {level: max(b.n_lines for b in boxes if b.level == level) for level in {b.level for b in boxes}}
     tops = _tops(tall)
@@ -67,6 +69,16 @@ def plot_tree(model: Any, tree: int = 0, max_depth: int = 3) -> Any:
     for box in boxes:
         _draw(axes, box, tops, n_labels)
     return figure
+
+
+def _fitting(model: Any, tree: int) -> Node:
+    """The deepest tree, of three levels at most, that is not too wide to be looked at."""
+    trees = [nested(model, tree, depth) for depth in (3, 2, 1)]
+    return next((root for root in trees if _columns(root) <= MOST_COLUMNS), trees[-1])
+
+
+def _columns(node: Node) -> int:
+    return sum(_columns(child) for child in node.children) or 1
 
 
 def _placed(root: Node) -> Box:
