@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privet.pictures.style import INK, LABEL_COLOURS, clean, new_figure, save_picture
+from privet.pictures.style import INK, LABEL_COLOURS, SOFT, clean, new_figure, save_picture
 
 Row = dict[str, Any]
 """``figure``, ``quantity``, ``x``, ``way``, ``accuracy``, ``sd``, ``runs`` and, if known, ``paper``."""
 
 PANEL = 4.6, 3.4
 ACROSS = 3
+HOLLOW: Mapping[str, Any] = {"linewidth": 0, "marker": "o", "markersize": 6, "markerfacecolor": "none"}
 
 
 def summary(
@@ -80,6 +81,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         for way in dict.fromkeys(row["way"] for row in some):
             colour = colours.setdefault(way, LABEL_COLOURS[len(colours) % len(LABEL_COLOURS)])
             _draw_way(axes, [row for row in some if row["way"] == way], colour)
+        if any(row["paper"] is not None for row in some):
+            axes.plot([], [], color=SOFT, label="paper", **HOLLOW)
         axes.set_xlabel(some[0]["quantity"], color=INK, fontsize=9)
         places = list(dict.fromkeys(row["x"] for row in some))
         if not isinstance(places[0], str):
@@ -100,13 +103,4 @@ def _draw_way(axes: Any, points: Sequence[Row], colour: str) -> None:
     axes.plot(x, mean, color=colour, linewidth=1.6, marker="o", markersize=3, label=points[0]["way"])
     known = [row for row in points if row["paper"] is not None]
     if known:
-        axes.plot(
-            [row["x"] for row in known],
-            [row["paper"] for row in known],
-            color=colour,
-            linewidth=0,
-            marker="o",
-            markersize=6,
-            markerfacecolor="none",
-            label=f"{points[0]['way']}, paper",
-        )
+        axes.plot([row["x"] for row in known], [row["paper"] for row in known], color=colour, **HOLLOW)
