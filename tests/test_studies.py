@@ -160,6 +160,8 @@ def test_curves_as_text_and_picture(tmp_path):
         ["rows", "a", "b"],
         ["10", "60.0", "60.0", "(75.0)"],
     ]
+    rows += [{**row, "figure": "Table 1", "quantity": "table", "x": f"of {row['x']}"} for row in rows]
+    assert "of 10" in as_text(rows)
     draw(rows, tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 5000
 

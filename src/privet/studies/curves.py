@@ -99,8 +99,13 @@ def _draw_way(axes: Any, points: Sequence[Row], colour: str) -> None:
     x = [row["x"] for row in points]
     mean = np.array([row["accuracy"] for row in points])
     error = np.array([row["sd"] / np.sqrt(row["runs"]) for row in points])
-    axes.fill_between(x, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, mean, color=colour, linewidth=1.6, marker="o", markersize=3, label=points[0]["way"])
+    if isinstance(x[0], str):
+        axes.errorbar(
+            x, mean, error, color=colour, linewidth=0, elinewidth=1.6, marker="o", label=points[0]["way"]
+        )
+    else:
+        axes.fill_between(x, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(x, mean, color=colour, linewidth=1.6, marker="o", markersize=3, label=points[0]["way"])
     known = [row for row in points if row["paper"] is not None]
     if known:
         axes.plot([row["x"] for row in known], [row["paper"] for row in known], color=colour, **HOLLOW)

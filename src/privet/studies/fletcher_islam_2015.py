@@ -48,7 +48,7 @@ def ways(n_rows: int) -> dict[str, Way]:
 def run(quick: bool = False) -> Iterator[Row]:
     """Every table at every budget, or the two smallest tables at one."""
     for name in ("car", "tic_tac_toe") if quick else NAMES:
-        folds = Folds(name, 2) if quick else Folds(name, 10, 3)
+        folds = Folds(name, 2) if quick else Folds(name)
         n_rows = real_table(name)[1].num_rows
         yield from folds.rows(name, "β", ways(n_rows), BUDGETS[-1:] if quick else BUDGETS)
 
