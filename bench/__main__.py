@@ -4,18 +4,24 @@ import argparse
 import time
 import warnings
 
-from bench import accuracy, encode, fit, kernel, learners, memory, noise, report
+from bench import accuracy, boosting, encode, fit, kernel, learners, memory, noise, report, safety
 
 SECTIONS = {
     "kernel": kernel.run,
     "encode": encode.run,
     "noise": noise.run,
     "fit": fit.run,
+    "boosting": boosting.run,
     "memory": memory.run,
     "accuracy": accuracy.run,
 }
-BY_NAME = {"learners": learners.run, "learners-all": learners.run_all}
-"""Sections of minutes (learners) or many (learners-all), which run only when they are named."""
+BY_NAME = {
+    "learners": learners.run,
+    "learners-all": learners.run_all,
+    "synthf": learners.run_synthetic,
+    "safety": safety.run,
+}
+"""Sections of minutes, or many, which run only when they are named."""
 
 
 def main() -> None:

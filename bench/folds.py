@@ -25,7 +25,7 @@ def draw_folds(labels: np.ndarray, repeats: int, n_folds: int = FOLDS) -> np.nda
 
 
 def cross_validate(probabilities, labels: np.ndarray, folds: np.ndarray) -> dict[str, list[float]]:
-    """Accuracy, log loss, seconds and, of two labels, AUC on every fold.
+    """Accuracy, log loss, seconds and AUC on every fold; of several labels each against the rest, mean.
 
     ``probabilities(train, test, seed)`` has a column for each label code.
     """
@@ -45,8 +45,16 @@ def cross_validate(probabilities, labels: np.ndarray, folds: np.ndarray) -> dict
 def _judge(labels, shares):
     kept = np.clip(shares, SURE, 1 - SURE)
     kept /= kept.sum(axis=1, keepdims=True)
-    found = {
+    return {
         "accuracy": float((shares.argmax(axis=1) == labels).mean()),
         "log loss": float(log_loss(labels, kept, labels=np.arange(shares.shape[1]))),
+        "auc": _auc(labels, shares),
     }
-    return found | ({"auc": float(roc_auc_score(labels, shares[:, 1]))} if shares.shape[1] == 2 else {})
+
+
+def _auc(labels, shares):
+    if shares.shape[1] == 2:
+        return float(roc_auc_score(labels, shares[:, 1]))
+    # A label that no row of a fold carries has no AUC there.
+    present = np.unique(labels)
+    return float(np.mean([roc_auc_score(labels == label, shares[:, label]) for label in present]))

@@ -71,9 +71,9 @@ def keep(name: str, result: Result, seconds: float) -> None:
 def page() -> str:
     """Markdown of every section that was kept."""
     parts = [
-        "# Bench\n\nWritten by `make bench`; `python -m bench kernel noise` runs chosen sections. Learners "
-        "take minutes and run only when named: `python -m bench learners`, or `learners-all` for more tables "
-        "and budgets.\n"
+        "# Bench\n\nWritten by `make bench`; `python -m bench kernel noise` runs chosen sections. Some "
+        "take many minutes and run only when named: `python -m bench learners`, `learners-all` for more "
+        "tables and budgets, `synthf`, `safety`; what was interrupted goes on where it stopped.\n"
     ]
     for path in sorted(RESULTS.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))

@@ -29,6 +29,20 @@ def fit(folder: Path, job: dict) -> dict:
     return {"seconds": min(times), "accuracy": float(model.score(data["X_new"], data["y_new"]))}
 
 
+def fit_explainable(folder: Path, job: dict) -> dict:
+    """Seconds that one fit of DP-EBM takes, its defaults, and its AUC on fresh rows."""
+    from sklearn.metrics import roc_auc_score
+
+    X, y, X_new, y_new = (np.load(folder / f"{name}.npy") for name in ("X", "y", "X_new", "y_new"))
+    categorical = np.zeros(X.shape[1], bool)
+    model = _explainable(job["epsilon"], 0.01, job | {"categorical": categorical}, 0)
+    frame, fresh = _frame(X, categorical), _frame(X_new, categorical)
+    start = time.perf_counter()
+    model.fit(frame, y)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "auc": float(roc_auc_score(y_new, model.predict_proba(fresh)[:, 1]))}
+
+
 def validate(folder: Path, job: dict) -> dict:
     """Accuracy and AUC of every fold."""
     codes, labels, folds = (np.load(folder / f"{name}.npy") for name in ("codes", "labels", "folds"))
@@ -49,37 +63,48 @@ def _diffprivlib(upper, n_labels, epsilon=1.0, **options):
 
 
 def learners(folder: Path, job: dict) -> dict:
-    """Scores of every fold: triples of ε (None without privacy), learner and scores."""
+    """Scores of every fold: pairs of learner and scores."""
     codes, labels, folds = (np.load(folder / f"{name}.npy") for name in ("codes", "labels", "folds"))
+    contestants = _contestants(codes, job) if job["epsilon"] is not None else _without_privacy(codes, job)
     scores = []
-    for epsilon, learner, make, inputs in _contestants(codes, job):
+    for learner, make, inputs in contestants:
 
         def probabilities(train, test, seed, make=make, inputs=inputs):
-            return make(seed).fit(_taken(inputs, train), labels[train]).predict_proba(_taken(inputs, test))
+            model = make(seed).fit(_taken(inputs, train), labels[train])
+            # A label that no training row carries has no column of its own.
+            shares = np.zeros((test.sum(), job["n_labels"]))
+            shares[:, np.asarray(model.classes_, int)] = model.predict_proba(_taken(inputs, test))
+            return shares
 
-        scores.append((epsilon, learner, cross_validate(probabilities, labels, folds)))
+        scores.append((learner, cross_validate(probabilities, labels, folds)))
     return {"scores": scores}
 
 
 def _contestants(codes, job):
-    """Learners as ``(ε, name, make(seed), inputs)``."""
+    """Private learners as ``(name, make(seed), inputs)``."""
     from diffprivlib.models import LogisticRegression
-    from lightgbm import LGBMClassifier
 
     upper, categorical = np.array(job["upper"]), np.array(job["categorical"])
-    texts, scaled, one_hot = _frame(codes, categorical), codes / upper, _one_hot(codes, upper, categorical)
-    norm = float(np.sqrt(codes.shape[1]))
-    for epsilon in job["epsilons"]:
+    if job["n_labels"] == 2:
+        texts = _frame(codes, categorical)
         for rate in (0.01, 0.03, 0.1):
             name = "DP-EBM" if rate == 0.01 else f"DP-EBM {rate:g}"
-            yield epsilon, name, partial(_explainable, epsilon, rate, job), texts
-        yield epsilon, "dpl forest", partial(_shuffled_forest, upper, epsilon), codes
-        for name, inputs in (("dpl logistic", scaled), ("dpl one-hot", one_hot)):
-            make = partial(LogisticRegression, epsilon=epsilon, data_norm=norm)
-            yield epsilon, name, lambda seed, make=make: make(random_state=seed), inputs
-    # LightGBM takes for categories what the frame calls so, and nothing else.
-    categories = _frame(codes, categorical, "category")
-    yield None, "LightGBM", lambda seed: LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1), categories
+            yield name, partial(_explainable, job["epsilon"], rate, job), texts
+    yield "dpl forest", partial(_shuffled_forest, upper, job), codes
+    inputs = {"dpl logistic": codes / np.maximum(upper, 1)}
+    if job["one_hot"]:
+        inputs["dpl one-hot"] = _one_hot(codes, upper, categorical)
+    make = partial(LogisticRegression, epsilon=job["epsilon"], data_norm=float(np.sqrt(codes.shape[1])))
+    for name, columns in inputs.items():
+        yield name, lambda seed: make(random_state=seed), columns
+
+
+def _without_privacy(codes, job):
+    """LightGBM takes for categories what the frame calls so, and nothing else."""
+    from lightgbm import LGBMClassifier
+
+    categories = _frame(codes, np.array(job["categorical"]), "category")
+    yield "LightGBM", lambda seed: LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1), categories
 
 
 def _explainable(epsilon, rate, job, seed):
@@ -93,8 +118,8 @@ def _explainable(epsilon, rate, job, seed):
     )
 
 
-def _shuffled_forest(upper, epsilon, seed):
-    return _diffprivlib(upper, 2, epsilon, shuffle=True, random_state=seed)
+def _shuffled_forest(upper, job, seed):
+    return _diffprivlib(upper, job["n_labels"], job["epsilon"], shuffle=True, random_state=seed)
 
 
 def _frame(codes, categorical, kind=object):
@@ -123,7 +148,8 @@ def _taken(inputs, rows):
 def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
     job = json.loads((folder / "job.json").read_text())
-    answer = {"fit": fit, "validate": validate, "learners": learners}[name](folder, job)
+    tasks = {"fit": fit, "fit_explainable": fit_explainable, "validate": validate, "learners": learners}
+    answer = tasks[name](folder, job)
     print(json.dumps({**answer, "versions": {name: version(name) for name in PACKAGES}}))
 
 

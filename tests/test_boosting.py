@@ -142,6 +142,44 @@ def test_every_plan_costs_exactly_the_budget(budget):
         assert plan.depth <= 8 and plan.rounds * plan.n_trees < 1000
 
 
+@pytest.mark.parametrize("bound", [None, 300])
+@pytest.mark.parametrize("budget", [Budget("0.05"), Budget("0.05", "1e-6")])
+def test_labels_get_what_features_cannot_use(budget, bound):
+    purse = Purse.of(budget)
+    few = label_shares(purse, 16, 2, bound, 300)
+    assert sum(few) > 0.8 and len(few) <= 6
+    assert sum(label_shares(purse, 16, 2, bound and 10**6, 10**6)) <= Fraction(1, 50)
+
+
+@pytest.mark.parametrize(("delta", "bound"), [(0.0, None), (0.0, 500), (1e-6, 500)])
+def test_few_rows_are_not_worse_than_the_class_prior(delta, bound):
+    """Labels that depend on nothing: whatever is said of the features is noise. Repeatable noise."""
+    rng = np.random.default_rng(0)
+    X, _ = mixed_rows(500, 2)
+    y = (rng.random(500) < 0.2).astype(int)
+    losses = []
+    for seed in range(20):
+        account = Ledger().create("people", Budget("0.1", delta))
+        protected = protect(X, mixed_schema(2, bound), account, y, bits=StudyBits(seed))
+        model = BoostingClassifier("0.1", delta, random_state=seed).fit(protected)
+        losses.append(-np.log(model.predict_proba(X)[np.arange(500), y]).mean())
+    prior = -(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log(1 - y.mean()))
+    assert np.mean(losses) <= 1.05 * prior
+    assert max(losses) <= 1.3 * prior
+
+
+def test_a_bound_on_few_rows_makes_a_delta_needless():
+    X, y = mixed_rows(300, 2)
+    for bound, unit in ((300, "epsilon"), (10**6, "rho")):
+        account = Ledger().create("people", Budget("0.1", "1e-6"))
+        learner = BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, bound), account=account)
+        card = learner.fit(X, y).privacy_card_
+        whole = Budget("0.1", "1e-6")
+        assert all(unit in question for question in card.questions)
+        assert sum(Fraction(question[unit]) for question in card.questions) == getattr(whole, unit)
+        assert whole.allows(account.spent())
+
+
 @pytest.mark.parametrize(("n_rows", "n_labels"), [(40, 2), (3_000, 2), (3_000, 4)])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_a_fit_spends_exactly_the_budget(n_rows, n_labels, delta):
