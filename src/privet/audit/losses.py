@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 
 from privet.audit.exact import compare, exponential_weights, permute_and_flip_law
 from privet.audit.exponentials import exponential
+from privet.audit.ranges import Choices, laws_of, refined
 from privet.privacy import Budget, Cost, in_sequence
 from privet.privacy.budget import NOTHING
 
@@ -41,6 +44,9 @@ def loss_of(a: Answer, b: Answer) -> Loss:
     if a.mechanism == "sparse":
         cells = a.exact.keys() | b.exact.keys()
         return _pure(sum(abs(a.exact.get(i, 0) - b.exact.get(i, 0)) for i in cells) / a.parameter[0])
+    if a.mechanism == "ranges":
+        differing = [(x, y) for x, y in zip(a.exact, b.exact, strict=True) if x != y]
+        return _together([_range_loss(x, y, a.parameter[0]) for x, y in differing])
     moved = a.exact.astype(object) - b.exact.astype(object)
     if a.mechanism == "laplace":
         return _pure(Fraction(int(np.abs(moved).sum())) / a.parameter)
@@ -48,7 +54,11 @@ def loss_of(a: Answer, b: Answer) -> Loss:
         rho = Fraction(int((moved**2).sum())) / (2 * a.parameter)
         return Loss(Cost(None, rho) if rho else NOTHING, float(rho))
     changed = np.flatnonzero(moved.any(axis=1)).tolist()
-    losses = [_selection_loss(a.mechanism, a.parameter, *_scores(a, b, row)) for row in changed]
+    return _together([_selection_loss(a.mechanism, a.parameter, *_scores(a, b, row)) for row in changed])
+
+
+def _together(losses: Sequence[Loss]) -> Loss:
+    """Independent draws: their losses add up, and some outcome attains them all."""
     return Loss(in_sequence(loss.bound for loss in losses), sum(loss.attained for loss in losses))
 
 
@@ -65,21 +75,38 @@ def _scores(a: Answer, b: Answer, row: int) -> tuple[tuple[int, ...], tuple[int,
 
 @lru_cache(maxsize=1 << 12)
 def _selection_loss(mechanism: str, rate: Fraction, a: tuple[int, ...], b: tuple[int, ...]) -> Loss:
-    """Least whole multiple of the rate that no outcome's log ratio exceeds, and the largest log ratio."""
     moves = [y - x for x, y in zip(a, b, strict=True)]
-    multiple, attained = max(moves) - min(moves), 0.0
-    if len(a) <= FEW_COLUMNS:
-        law = permute_and_flip_law if mechanism == "permute-and-flip" else exponential_weights
-        laws: dict[int, Any] = {
-            i: dict(enumerate(law(scores, exponential(rate)))) for i, scores in enumerate((a, b))
-        }
-        multiple = 0
-        while not (worst := compare(laws, [(0, 1)], multiple * rate)).keeps:
-            multiple += 1
-        attained = worst.loss
-    epsilon = multiple * rate
-    bounded_range = mechanism == "exponential"
-    return Loss(Cost(epsilon, epsilon**2 / (8 if bounded_range else 2)), attained)
+    spread = (max(moves) - min(moves)) * rate
+    if len(a) > FEW_COLUMNS:
+        return _loss_of_choice(mechanism, spread, spread, 0.0)
+    law = permute_and_flip_law if mechanism == "permute-and-flip" else exponential_weights
+    laws = [dict(enumerate(law(scores, exponential(rate)))) for scores in (a, b)]
+    return _loss_of_choice(mechanism, spread, *_certain_loss(laws[0], laws[1], rate))
+
+
+def _range_loss(a: Choices, b: Choices, rate: Fraction) -> Loss:
+    if a.keys() != b.keys():
+        return Loss(Cost(Fraction(10**9), Fraction(10**9)), inf)
+    moves = [other - score for *_, score, other in refined(a, b)]
+    return _loss_of_choice(
+        "exponential", (max(moves) - min(moves)) * rate, *_certain_loss(*laws_of(a, b, rate), rate)
+    )
+
+
+def _certain_loss(a: Any, b: Any, rate: Fraction) -> tuple[Fraction, float]:
+    """A multiple of the rate that no outcome's log ratio exceeds, for certain, and the largest log ratio."""
+    laws = {0: a, 1: b}
+    attained = compare(laws, [(0, 1)], Fraction(0)).loss
+    multiple = max(ceil(attained / float(rate) - 1e-9), 0)
+    while not compare(laws, [(0, 1)], multiple * rate).keeps:
+        multiple += 1
+    return multiple * rate, attained
+
+
+def _loss_of_choice(mechanism: str, spread: Fraction, epsilon: Fraction, attained: float) -> Loss:
+    """In ρ, the exponential mechanism is charged by the spread of its log ratios, others by the largest."""
+    rho = spread**2 / 8 if mechanism == "exponential" else epsilon**2 / 2
+    return Loss(Cost(epsilon, rho), attained)
 
 
 def epsilon_at(rho: Fraction, delta: Fraction) -> float:

@@ -14,7 +14,14 @@ from privet.audit.exact import Table
 from privet.audit.transcripts import Rows
 from privet.audit.trial import DELTA
 from privet.data.codes import code_dtype
-from privet.learners import BoostingClassifier, CountForestClassifier, MajorityForestClassifier
+from privet.learners import (
+    BoostingClassifier,
+    CountForestClassifier,
+    CountingTreeClassifier,
+    GreedyForestClassifier,
+    GreedyTreeClassifier,
+    MajorityForestClassifier,
+)
 from privet.learners.random_trees import random_complete_trees
 from privet.privacy import Protected
 from privet.schema import Categorical, Continuous, Label, Schema
@@ -24,7 +31,9 @@ Program = Callable[[Protected], Any]
 Programs = Mapping[str, Callable[[Fraction], Program]]
 
 TOY = Schema(
-    [Categorical("town", ["north", "south"]), Continuous("age", 0, 100)], Label("ill", ["no", "yes"])
+    [Categorical("town", ["north", "south"]), Continuous("age", 0, 100)],
+    Label("ill", ["no", "yes"]),
+    max_rows=10**6,
 )
 """Two features and two labels."""
 
@@ -72,19 +81,30 @@ QUESTIONS: Programs = {
 
 
 def _fitted(estimator: type[Any], **parameters: Any) -> Callable[[Fraction], Program]:
-    return lambda e: lambda p: estimator(epsilon=e, random_state=1, **parameters).fit(p).model_
+    return lambda e: lambda p: estimator(epsilon=e, **parameters).fit(p).model_
 
 
-SMALL = {"n_trees": 2, "max_depth": 2}
+SMALL: Mapping[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 1}
 LEARNERS: Programs = {
-    "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1),
+    "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1, random_state=1),
     "count-forest": _fitted(CountForestClassifier, **SMALL),
     "count-forest-own-rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
-    "boosting": _fitted(BoostingClassifier),
+    "boosting": _fitted(BoostingClassifier, random_state=1),
+    "greedy-tree": _fitted(GreedyTreeClassifier, max_depth=2),
+    "greedy-tree-gini": _fitted(GreedyTreeClassifier, max_depth=2, criterion="gini"),
+    "greedy-tree-gain": _fitted(GreedyTreeClassifier, max_depth=2, criterion="information_gain"),
+    "greedy-tree-bins": _fitted(GreedyTreeClassifier, max_depth=2, continuous="bins", n_bins=3),
+    "greedy-forest": _fitted(GreedyForestClassifier, n_trees=2, max_depth=2),
+    "counting-tree": _fitted(CountingTreeClassifier, max_depth=2, n_bins=3),
+    "counting-tree-sums": _fitted(CountingTreeClassifier, variant="sum-queries", max_depth=2, n_bins=3),
 }
 """Small forms of the learners, in pure ε."""
 
 LEARNERS_WITH_DELTA: Programs = {
     "count-forest-delta": _fitted(CountForestClassifier, delta=DELTA, **SMALL),
-    "boosting-delta": _fitted(BoostingClassifier, delta=DELTA),
+    "boosting-delta": _fitted(BoostingClassifier, delta=DELTA, random_state=1),
+    "greedy-tree-delta": _fitted(GreedyTreeClassifier, delta=DELTA, max_depth=2),
+    "greedy-forest-delta": _fitted(GreedyForestClassifier, delta=DELTA, n_trees=2, max_depth=2),
+    "counting-tree-delta": _fitted(CountingTreeClassifier, delta=DELTA, max_depth=2, n_bins=3),
 }
+"""The same under zCDP."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from privet.audit.interception import SealedBits, replaced
 from privet.audit.losses import Answer, Loss, loss_of
+from privet.audit.ranges import drawn, ranges_of
 from privet.engines import Batch
 from privet.model import PrivacyCard
 from privet.privacy import (
@@ -39,6 +40,7 @@ from privet.privacy import (
     StudyBits,
     in_sequence,
     mechanisms,
+    selection,
     sparse,
     tree_questions,
 )
@@ -76,6 +78,7 @@ class Witness:
                     mechanisms.permute_and_flip: self._selection("permute-and-flip"),
                     mechanisms.exponential: self._selection("exponential"),
                     sparse.sparse_laplace: self._sparse,
+                    selection.exponential_ranges: self._ranges,
                 }
             )
         )
@@ -119,6 +122,23 @@ class Witness:
             held,
             lambda: draw(cells, exact, n_cells, scale, threshold, self._study),
         )
+
+    def _ranges(
+        self,
+        exact_best: np.ndarray,
+        exact_mass: np.ndarray,
+        thresholds: np.ndarray,
+        locate: selection.Locate,
+        table: selection.WeightTable,
+        bits: Any,
+    ) -> Any:
+        leaves = ranges_of(exact_best, exact_mass, thresholds, locate, table)
+
+        def draw() -> Any:
+            choices = [drawn(leaf, self._random) for leaf in leaves]
+            return tuple(np.array(choices, np.int64).reshape(-1, 2).T)
+
+        return self._settle("ranges", (table.rate, thresholds.tobytes()), leaves, draw)
 
     def _settle(self, mechanism: str, parameter: Any, exact: Any, draw: Callable[[], Any]) -> Any:
         exact = exact.copy()
