@@ -8,12 +8,23 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from laws import follows
+from privet import Continuous, Label, Schema
 from privet.errors import DataError
 from privet.studies import __main__ as command
-from privet.studies import datasets, fletcher_islam_2015, friedman_schuster_2010, private_id3, voting
+from privet.studies import (
+    bojarski_2014,
+    curves,
+    datasets,
+    fletcher_islam_2015,
+    friedman_schuster_2010,
+    jagannathan_2012,
+    private_id3,
+    voting,
+)
 from privet.studies.concepts import Node, random_concept, single_split
 from privet.studies.curves import as_text, draw, summary
 from privet.studies.fletcher_islam_2017 import published, run, strict
@@ -164,6 +175,48 @@ def test_curves_as_text_and_picture(tmp_path):
     assert "of 10" in as_text(rows)
     draw(rows, tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 5000
+
+
+def test_jagannathan_in_small(data_dir, monkeypatch, tmp_path):
+    monkeypatch.setattr(jagannathan_2012, "FIGURES", {"house_votes": "Figure 3"})
+    monkeypatch.setattr(jagannathan_2012, "UPDATED", {"house_votes": "Figure 4"})
+    rows = list(jagannathan_2012.run(quick=True))
+    found = {(row["figure"], row["way"], row["x"]): row for row in rows}
+    assert set(jagannathan_2012.VOTINGS) <= {way for figure, way, _ in found if figure == "Figure 4"}
+    assert found["Figure 3", "private ID3", 0.5]["paper"] == 0.40
+    assert found["Figure 3", "sum, not private", 5]["accuracy"] > 0.85
+    assert found["Figure 3", "posterior", 5]["accuracy"] > 0.8
+    least, _, middle, _, most = found["Figure 3", "sum", 5]["box"]
+    assert least <= middle <= most
+    curves.draw(rows, tmp_path / "p.png", ("sum",))
+    assert (tmp_path / "p.png").stat().st_size > 10_000
+
+
+def test_tables_are_prepared_as_jagannathan_et_al_did(data_dir):
+    votes, mushroom = (jagannathan_2012.prepared(name) for name in ("house_votes", "mushroom"))
+    assert sum(column.null_count for column in votes.rows.columns) == 0 and votes.schema.max_rows == 435
+    assert len(mushroom.schema.features) == 21
+    assert jagannathan_2012._joined(np.array([*"aaabbc"]), 2).tolist() == [*"aaabba"]
+
+
+def test_bojarski_in_small(data_dir, monkeypatch, tmp_path):
+    monkeypatch.setattr(bojarski_2014, "SMALL", ("house_votes",))
+    rows = list(bojarski_2014.run(quick=True))
+    assert [row["voting"] for row in rows] == ["majority", "threshold"]
+    cell = rows[0]["not private"]
+    assert (cell["trees"], cell["height"], cell["paper"]) == (19, 6, 9.05) and cell["error"] < 20
+    assert max(map(len, bojarski_2014.as_text(rows).splitlines())) <= 88
+    bojarski_2014.draw(rows, tmp_path / "p.png")
+    assert (tmp_path / "p.png").stat().st_size > 10_000
+
+
+def test_covertype_has_two_labels_as_bojarski_et_al_have_it(monkeypatch):
+    schema = Schema([Continuous("x", 0, 9)], Label("label", [*"1234567"]))
+    table = pa.table({"x": [*range(7)], "label": [*range(1, 8)]})
+    monkeypatch.setattr(bojarski_2014, "real_table", lambda name: (schema, table))
+    two, rows, labels = bojarski_2014.prepared("covertype")
+    assert list(two.label.values) == ["other", "2"] and rows.column_names == ["x"]
+    assert labels.tolist() == ["other", "2", *["other"] * 5]
 
 
 def test_real_tables_need_a_folder(monkeypatch):

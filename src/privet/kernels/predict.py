@@ -19,6 +19,9 @@ SHARPNESS = 2.0
 
 LEAST_SHARE = 1e-3
 
+RARE = 0.05
+"""A label of fewer rows is not moved as far, since noise alone multiplies its share."""
+
 
 def row_shares(predictor: Predictor, codes: np.ndarray, n_labels: int) -> np.ndarray:
     """Share of each label for each row, ``(rows, labels)``; ``codes`` is ``(features, rows)``."""
@@ -41,8 +44,8 @@ def vote_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray | None = None
     if prior is None:
         return normalised(np.maximum(votes, 0))
     mean = np.maximum(votes / n_trees, LEAST_SHARE)
-    start = np.log(np.maximum(prior, LEAST_SHARE))
-    logs = start + SHARPNESS * (np.log(mean) - start)
+    away = np.log((mean + RARE) / (np.maximum(prior, 0) + RARE))
+    logs = np.log(mean) + (SHARPNESS - 1) * away
     return normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 

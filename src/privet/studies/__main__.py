@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from privet.studies import (
+    bojarski_2014,
     fletcher_islam_2015,
     fletcher_islam_2017,
     friedman_schuster_2010,
+    jagannathan_2012,
     private_id3,
     voting,
 )
@@ -52,14 +54,17 @@ def main() -> None:
         say(f"Wrote {path}\n")
         if name in CURVES and rows:
             path.with_suffix(".txt").write_text(_curves_text(name, rows), encoding="utf-8")
-            draw(rows, path.with_suffix(".png"))
+            draw(rows, path.with_suffix(".png"), BOXES.get(name, ()))
+            say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
+        if name == "bojarski-2014" and rows:
+            path.with_suffix(".txt").write_text(bojarski_2014.as_text(rows), encoding="utf-8")
+            bojarski_2014.draw(rows, path.with_suffix(".png"))
             say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
         say("\n")
 
 
 def _curves(name: str, quick: bool) -> list[dict[str, Any]]:
-    if name in REAL and "PRIVET_DATA" not in os.environ:
-        say(f"{name}: left out, since PRIVET_DATA names no folder of data sets.\n")
+    if name in REAL and _lacks_data(name):
         return []
     rows = []
     for _, some in figures(CURVES[name](quick)):
@@ -90,9 +95,28 @@ def _fletcher_islam_2017(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def _lacks_data(name: str) -> bool:
+    """Whether there are no real tables; says so."""
+    lacking = "PRIVET_DATA" not in os.environ
+    if lacking:
+        say(f"{name}: left out, since PRIVET_DATA names no folder of data sets.\n")
+    return lacking
+
+
+def _bojarski_2014(quick: bool) -> list[dict[str, Any]]:
+    if _lacks_data("bojarski-2014"):
+        return []
+    rows = []
+    for row in bojarski_2014.run(quick):
+        rows.append(row)
+        lines = bojarski_2014.as_text(rows).splitlines()
+        say("\n".join(lines if len(rows) == 1 else lines[-1:]) + "\n")
+        sys.stdout.flush()
+    return rows
+
+
 def _voting(quick: bool) -> list[dict[str, Any]]:
-    if "PRIVET_DATA" not in os.environ:
-        say("Voting: left out, since PRIVET_DATA names no folder of data sets.\n")
+    if _lacks_data("voting"):
         return []
     sizes = {"names": ("magic", "acs_income_ne"), "epsilons": (1.0,), "depths": (8,)} if quick else {}
     say("Ways of voting with adaptive trees; posterior voting with other trees. Means over\n")
@@ -122,13 +146,18 @@ CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
     "friedman-schuster-2010": friedman_schuster_2010.run,
     "private-id3": private_id3.run,
     "fletcher-islam-2015": fletcher_islam_2015.run,
+    "jagannathan-2012": jagannathan_2012.run,
 }
-REAL = ("private-id3", "fletcher-islam-2015")
+REAL = ("private-id3", "fletcher-islam-2015", "jagannathan-2012")
 """Studies that have real tables only."""
 
 VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {"fletcher-islam-2015": fletcher_islam_2015.verdict}
+BOXES = {"jagannathan-2012": ("sum", "posterior")}
+"""Ways that a study shows in box plots, as its paper does."""
+
 STUDIES: Mapping[str, Callable[[bool], list[dict[str, Any]]]] = {
     **{name: partial(_curves, name) for name in CURVES},
+    "bojarski-2014": _bojarski_2014,
     "fletcher-islam-2017": _fletcher_islam_2017,
     "voting": _voting,
 }

@@ -12,7 +12,8 @@ import numpy as np
 from privet.pictures.style import INK, LABEL_COLOURS, SOFT, clean, new_figure, save_picture
 
 Row = dict[str, Any]
-"""``figure``, ``quantity``, ``x``, ``way``, ``accuracy``, ``sd``, ``runs`` and, if known, ``paper``."""
+"""``figure``, ``quantity``, ``x``, ``way``, ``accuracy``, ``sd``, ``runs``, ``box`` (least, quartiles, most),
+and ``paper`` where it is known."""
 
 PANEL = 4.6, 3.4
 ACROSS = 3
@@ -36,6 +37,7 @@ def summary(
         "accuracy": float(np.mean(accuracies)),
         "sd": float(np.std(accuracies)),
         "runs": len(accuracies),
+        "box": np.quantile(accuracies, [0, 0.25, 0.5, 0.75, 1]).tolist(),
         "paper": paper,
     }
 
@@ -68,8 +70,11 @@ def _cell(row: Row) -> str:
     return f"{100 * row['accuracy']:.1f}{paper}"
 
 
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """A panel a figure: lines with the standard error of their means, hollow marks for the paper."""
+def draw(rows: Sequence[Row], path: Path, boxes: Sequence[str] = ()) -> None:
+    """A panel a figure: lines with the standard error of their means, hollow marks for the paper.
+
+    Ways named in ``boxes`` have a box plot at every x instead of the error.
+    """
     panels = list(figures(rows))
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
@@ -80,7 +85,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         clean(axes, title)
         for way in dict.fromkeys(row["way"] for row in some):
             colour = colours.setdefault(way, LABEL_COLOURS[len(colours) % len(LABEL_COLOURS)])
-            _draw_way(axes, [row for row in some if row["way"] == way], colour)
+            _draw_way(axes, [row for row in some if row["way"] == way], colour, way in boxes)
         if any(row["paper"] is not None for row in some):
             axes.plot([], [], color=SOFT, label="paper", **HOLLOW)
         axes.set_xlabel(some[0]["quantity"], color=INK, fontsize=9)
@@ -95,7 +100,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     save_picture(figure, path)
 
 
-def _draw_way(axes: Any, points: Sequence[Row], colour: str) -> None:
+def _draw_way(axes: Any, points: Sequence[Row], colour: str, boxed: bool) -> None:
     x = [row["x"] for row in points]
     mean = np.array([row["accuracy"] for row in points])
     error = np.array([row["sd"] / np.sqrt(row["runs"]) for row in points])
@@ -104,8 +109,20 @@ def _draw_way(axes: Any, points: Sequence[Row], colour: str) -> None:
             x, mean, error, color=colour, linewidth=0, elinewidth=1.6, marker="o", label=points[0]["way"]
         )
     else:
-        axes.fill_between(x, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
+        if boxed:
+            _draw_boxes(axes, points, colour)
+        else:
+            axes.fill_between(x, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
         axes.plot(x, mean, color=colour, linewidth=1.6, marker="o", markersize=3, label=points[0]["way"])
     known = [row for row in points if row["paper"] is not None]
     if known:
         axes.plot([row["x"] for row in known], [row["paper"] for row in known], color=colour, **HOLLOW)
+
+
+def _draw_boxes(axes: Any, points: Sequence[Row], colour: str) -> None:
+    """From the least to the most, thick between the quartiles, a dash at the median."""
+    x = [row["x"] for row in points]
+    least, low, middle, high, most = np.array([row["box"] for row in points]).T
+    axes.vlines(x, least, most, color=colour, linewidth=0.8)
+    axes.vlines(x, low, high, color=colour, linewidth=5, alpha=0.45)
+    axes.plot(x, middle, "_", color=colour, markersize=7)
