@@ -19,7 +19,10 @@ def test_public_names_are_documented(name):
     assert name.startswith("__") or getattr(privet, name).__doc__
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/asking.md", "docs/parties.md"])
+EXAMPLES = ("README.md", "docs/tutorial.md", "docs/asking.md", "docs/choosing.md", "docs/parties.md")
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_examples_run_as_they_stand(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = CODE.findall((ROOT / page).read_text())

@@ -187,6 +187,8 @@ def test_forged_arrays_are_refused_for_nothing(account):
         LeafVotes(sound.trees, sound.values[:, :1]),
         LeafVotes(sound.trees, sound.values[..., :2]),
         LeafVotes(sound.trees, sound.values.astype(object)),
+        LeafVotes(sound.trees, sound.values.astype(np.float16)),
+        LeafVotes(sound.trees, sound.values.astype(">f8")),
         LeafVotes(sound.trees, sound.values, sound.prior[:2]),
         LeafVotes(pointers(rng, 3).trees, sound.values),
         lambda codes: codes,

@@ -14,6 +14,7 @@ import pytest
 from laws import follows
 from privet import Continuous, Label, Schema
 from privet.errors import DataError
+from privet.learners import BoostingClassifier
 from privet.studies import __main__ as command
 from privet.studies import (
     bojarski_2014,
@@ -23,6 +24,7 @@ from privet.studies import (
     friedman_schuster_2010,
     jagannathan_2012,
     private_id3,
+    selection,
     voting,
 )
 from privet.studies.concepts import Node, random_concept, single_split
@@ -64,6 +66,17 @@ def test_votings_are_compared_on_the_same_fits(data_dir):
     fixed = {"fletcher-islam", "fletcher-islam, depth 5", "bojarski, depth 5"}
     assert set(row) == {"epsilon", *voting.VOTINGS, "majority forest", *fixed}
     assert row["posterior"]["AUC"] > 0.7 and 0 <= row["sum"]["p, AUC"] <= 1
+
+
+def test_choosing_is_compared_with_not_choosing(data_dir, monkeypatch):
+    schema, table = datasets.real_table("adult")
+    candidates = [BoostingClassifier(), BoostingClassifier(passes=1)]
+    monkeypatch.setattr(selection, "real_table", lambda name: (schema, table.slice(0, 6000)))
+    monkeypatch.setattr(selection, "choices", lambda: {"passes": candidates})
+    rows = list(selection.run(quick=True))
+    assert [row["way"] for row in rows] == ["default", "shared", "geometric", "logarithmic"]
+    assert all(0.7 < row["accuracy"] < 0.9 for row in rows)
+    assert "default" in as_text(rows)
 
 
 def walk(node: Node, row) -> int:

@@ -26,6 +26,8 @@ from privet.structure import (
 )
 
 MAX_OBLIVIOUS_LEAVES = 256
+VALUE_TYPES = (np.uint8, np.int64, np.float32, np.float64)
+"""Of what leaves say: a kernel refuses others only when rows are read, and paid for."""
 
 
 def check_structure(structure: Structure, schema: Schema) -> None:
@@ -109,7 +111,7 @@ def check_predictor(predictor: Predictor, schema: Schema) -> None:
     trees, values, n_labels = predictor.trees, predictor.values, len(schema.label.values)
     _require(type(trees) in (CompleteTrees, MultiwayTrees), "kind of trees")
     check_structure(trees, schema)
-    _require(isinstance(values, np.ndarray) and values.dtype.kind in "iuf", "type of values")
+    _require(isinstance(values, np.ndarray) and values.dtype in VALUE_TYPES, "type of values")
     per_tree = (trees.n_trees,) if isinstance(trees, CompleteTrees) else ()
     _require(values.shape == (*per_tree, trees.n_leaves, n_labels), "shape of values")
     if predictor.prior is not None:

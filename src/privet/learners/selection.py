@@ -155,14 +155,14 @@ class PrivateSelection(PrivateClassifier):
 
     def _candidates(self) -> list[tuple[PrivateClassifier, Mapping[str, Any]]]:
         """Estimators to choose from, and what tells each from the others."""
-        if isinstance(self.candidates, Sequence):
-            if self.param_grid is not None:
-                raise QuestionError("a grid needs a single estimator.", "give one, or a list without a grid.")
+        if not isinstance(self.candidates, Sequence):
+            grid = list(ParameterGrid(self.param_grid or {}))
+            _check_grid(grid)
+            found = [(clone(self.candidates).set_params(**parameters), parameters) for parameters in grid]
+        elif self.param_grid is None:
             found = [(estimator, _parameters(estimator)) for estimator in self.candidates]
         else:
-            grid = ParameterGrid(self.param_grid or {})
-            found = [(clone(self.candidates).set_params(**params), params) for params in grid]
-            _refuse(NOT_CHOSEN, [name for _, params in found for name in params])
+            raise QuestionError("a grid needs a single estimator.", "give one, or a list without a grid.")
         for estimator, _ in found:
             _check_candidate(estimator)
         return found
@@ -172,7 +172,7 @@ def _run(
     candidate: PrivateClassifier, metric: str, learnt: Protected, held_out: Protected, epsilon: Fraction
 ) -> tuple[PrivateClassifier, float]:
     """Fit a candidate on some rows and score it on others."""
-    estimator = clone(candidate).set_params(epsilon=epsilon, account=None).fit(learnt)
+    estimator = clone(candidate).set_params(epsilon=epsilon, account=None, verbose=False).fit(learnt)
     value = ask_score(held_out, estimator.model_.predictor, metric, epsilon).value
     return estimator, -value if metric == "log_loss" else value
 
@@ -182,12 +182,11 @@ def _parameters(estimator: Any) -> Mapping[str, Any]:
     return {name: value for name, value in estimator.get_params().items() if name not in NOT_CHOSEN}
 
 
-def _refuse(names: Sequence[str], given: Sequence[str]) -> None:
-    for name in given:
-        if name in names:
-            raise QuestionError(
-                f"{name} cannot be chosen: it is the same for all runs.", f"give {name} to PrivateSelection."
-            )
+def _check_grid(grid: Sequence[Mapping[str, Any]]) -> None:
+    for name in {name for parameters in grid for name in parameters}.intersection(NOT_CHOSEN):
+        raise QuestionError(
+            f"{name} cannot be chosen: it is the same for all runs.", "take it out of the grid."
+        )
 
 
 def _check_candidate(estimator: Any) -> None:

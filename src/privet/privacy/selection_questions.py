@@ -8,10 +8,11 @@ Proof note: ``docs/proofs/selection.md``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, expm1, isfinite
+from math import exp, expm1, inf, isnan
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -121,7 +122,7 @@ class SelectionQuestions(Wall):
 
         Every row goes to one of two parts, once for all runs: most to learn from, the others to score on.
         A run gets both, each behind a wall of its own with a budget of ε/(2 + η), and nothing else of the
-        rows. Candidates must be runs of one another's kind: what a run does may not depend on earlier runs.
+        rows. What a run does may not depend on earlier runs.
 
         Each candidate is first tried on no rows, which costs nothing, so that one that cannot run is
         refused before anything is charged. An error in a later run ends the selection, and what it
@@ -154,15 +155,15 @@ class SelectionQuestions(Wall):
         self._rehearse(candidates, each)
         charge = Charge(selection(len(candidates), runs), cost)
         learnt, held = self._ask(charge, lambda batch: Parted.of(batch, share, self._bits)).codes()
-        best: BestRun | None = None
+        best = BestRun(-1, None, -inf)
         for _ in range(law.draw(self._bits)):
             candidate = int(uniform_below(np.array([len(candidates)]), self._bits)[0])
             run = candidates[candidate]
-            made, score = run(self._part(learnt, each), self._part(held, each), each)
-            score = score if isfinite(score) else -1e308
-            if best is None or score > best.score:
+            with warnings.catch_warnings(action="ignore"):  # nothing may be seen of a run that does not win
+                made, score = run(self._part(learnt, each), self._part(held, each), each)
+            score = -inf if isnan(score) else score
+            if best.candidate < 0 or score > best.score:
                 best = BestRun(candidate, made, score)
-        assert best is not None
         return best
 
     def _part(self, codes: Codes, epsilon: Fraction) -> Self:

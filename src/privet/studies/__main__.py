@@ -18,6 +18,7 @@ from privet.studies import (
     friedman_schuster_2010,
     jagannathan_2012,
     private_id3,
+    selection,
     voting,
 )
 from privet.studies.curves import Row, as_text, draw, figures
@@ -147,8 +148,9 @@ CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
     "private-id3": private_id3.run,
     "fletcher-islam-2015": fletcher_islam_2015.run,
     "jagannathan-2012": jagannathan_2012.run,
+    "selection": selection.run,
 }
-REAL = ("private-id3", "fletcher-islam-2015", "jagannathan-2012")
+REAL = ("private-id3", "fletcher-islam-2015", "jagannathan-2012", "selection")
 """Studies that have real tables only."""
 
 VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {"fletcher-islam-2015": fletcher_islam_2015.verdict}
