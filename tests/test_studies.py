@@ -17,6 +17,7 @@ from privet.errors import DataError
 from privet.learners import BoostingClassifier
 from privet.studies import __main__ as command
 from privet.studies import (
+    bands,
     bojarski_2014,
     curves,
     datasets,
@@ -240,3 +241,10 @@ def test_real_tables_need_a_folder(monkeypatch):
 
 def test_complete_rows_are_those_without_missing_values(data_dir):
     assert datasets.real("adult", complete=True).features.shape[1] == 45_222
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_noise_bands_tell_how_far_shapes_vary_from_fit_to_fit(delta):
+    for row in bands.run(((1.0, delta),), n_rows=8000, fits=5):
+        assert row["covered"] > 0.9 and row["least covered"] > 0.8
+        assert all(0.2 < ratio < 1.7 for ratio in row["spread / band"].values())

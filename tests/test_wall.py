@@ -37,6 +37,7 @@ MAY_DRAW = {
     "parties/structure.py": "public structure",
     "learners/multiway_trees.py": "public structure",
     "cli/population.py": "invented people",
+    "studies/bands.py": "invented rows",
     "studies/bojarski_2014.py": "public data",
     "studies/fletcher_islam_2017.py": "public data",
     "studies/concepts.py": "invented points",

@@ -27,10 +27,13 @@ class Effects:
         Mean of all scores.
     single : float64 (bins, scores)
         Of every feature's bins: its shape and what the trees add to it.
+    bands : float64 (bins,)
+        Standard deviation of ``single`` from one fit to another: what noise leaves in the shape, and what
+        the trees, which are drawn anew and have noise of their own, scatter about their mean.
     importances : float64 (features,)
         Mean absolute value of each feature's effect.
     noise : float64 (features,)
-        Mean absolute value that the noise of its shape alone would give an effect.
+        Mean absolute value that bands alone would give an effect.
     pairs : dict from (feature, feature) to float64 (bins, bins, scores)
     weights : dict from (feature, feature) to float
         Mean absolute value of each pair's effect, largest first.
@@ -38,6 +41,7 @@ class Effects:
 
     base: np.ndarray
     single: np.ndarray
+    bands: np.ndarray
     importances: np.ndarray
     noise: np.ndarray
     pairs: Mapping[tuple[int, int], np.ndarray]
@@ -48,7 +52,7 @@ def effects(model: AdditiveModel) -> Effects:
     """Part all trees of a model, and add up what each feature and each pair of features does."""
     additive, places = model.additive, model.additive.bins.slices
     shares = [model.bin_shares[place] for place in places]
-    base, single = additive.intercept.copy(), additive.shapes.copy()
+    base, single, squares = additive.intercept.copy(), additive.shapes.copy(), np.zeros(additive.shapes.shape)
     pairs: dict[tuple[int, int], np.ndarray] = {}
     for tree in range(additive.n_trees):
         features = [int(f) for f in np.unique(additive.features[tree])]
@@ -58,10 +62,15 @@ def effects(model: AdditiveModel) -> Effects:
         value = _table(additive.leaves[tree], patterns)
         base += _centred(value, held, ())
         for a, feature in enumerate(features):
-            single[places[feature]] += _centred(value, held, (a,))[found[a]]
+            effect = _centred(value, held, (a,))[found[a]]
+            single[places[feature]] += effect
+            squares[places[feature]] += effect**2
         for a, b in combinations(range(len(features)), 2):
             effect = _centred(value, held, (a, b))[np.ix_(found[a], found[b])]
             pairs[features[a], features[b]] = pairs.get((features[a], features[b]), 0.0) + effect
+    # Trees are exchangeable, so that their scatter tells how far their sum would vary.
+    scatter = squares - (single - additive.shapes) ** 2 / max(additive.n_trees, 1)
+    bands = np.sqrt(model.bands**2 + np.maximum(scatter, 0).mean(axis=1))
     for place, share in zip(places, shares, strict=True):
         base += share @ single[place]
         single[place] -= share @ single[place]
@@ -69,8 +78,9 @@ def effects(model: AdditiveModel) -> Effects:
     return Effects(
         base,
         single,
+        bands,
         np.array([share @ _size(single[place]) for place, share in zip(places, shares, strict=True)]),
-        sqrt(2 / pi) * np.array([s @ model.bands[place] for place, s in zip(places, shares, strict=True)]),
+        sqrt(2 / pi) * np.array([s @ bands[place] for place, s in zip(places, shares, strict=True)]),
         pairs,
         dict(sorted(sizes.items(), key=lambda item: -item[1])),
     )

@@ -158,8 +158,8 @@ def _features(shapes: Shapes) -> str:
         "what they are for an average row; labels that a feature moves little are grey"
     )
     text = (
-        f"{axis}. The band is two standard deviations of what noise leaves unknown of a shape; what trees "
-        "add to it has noise of its own. Grey hills show where rows are."
+        f"{axis}. The band is two standard deviations on either side: what would change if noise and trees "
+        "were drawn anew. Grey hills show where rows are."
     )
     return section("Feature by feature", text, f'<div class="grid">{"".join(drawn)}</div>')
 

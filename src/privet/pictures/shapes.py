@@ -40,7 +40,7 @@ class Shapes:
         self.binary = len(effects.base) == 1
         # Bins with hardly a row have wide bands, and would flatten all others.
         held = model.bin_shares > 0.002
-        wide = SURE * model.bands[held, None]
+        wide = SURE * effects.bands[held, None]
         low = min(float((effects.single[held] - wide).min(initial=0.0)), -0.1)
         high = max(float((effects.single[held] + wide).max(initial=0.0)), 0.1)
         margin = 0.05 * (high - low)
@@ -51,7 +51,7 @@ class Shapes:
         told = self.model.schema.features[feature]
         clean(axes, title)
         place = self.model.additive.bins.slices[feature]
-        values, bands = self.effects.single[place], self.model.bands[place]
+        values, bands = self.effects.single[place], self.effects.bands[place]
         shares, shown = self.model.bin_shares[place], self._shown(values, self.model.bin_shares[place])
         if isinstance(told, Categorical):
             self._draw_categories(axes, told, values, bands, shares, shown)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.studies import (
+    bands,
     bojarski_2014,
     fletcher_islam_2015,
     fletcher_islam_2017,
@@ -135,6 +136,24 @@ def _voting(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def _bands(quick: bool) -> list[dict[str, Any]]:
+    sizes: dict[str, Any] = {}
+    if quick:
+        sizes = {"settings": ((1.0, 0.0), (1.0, 1e-6)), "n_rows": 10_000, "fits": 6}
+    say("Noise bands of shapes against what they vary from fit to fit of one table;\n")
+    say("covered: points within two bands of their mean, over all features and in the worst.\n")
+    say(f"{'ε':<5}{'δ':<8}{'part':<12}{'spread / band':>15}{'covered':>9}{'worst':>7}\n")
+    rows = []
+    for row in bands.run(**sizes):
+        rows.append(row)
+        ratios = row["spread / band"].values()
+        told = f"{min(ratios):.2f}–{max(ratios):.2f}"
+        say(f"{row['epsilon']:<5}{row['delta']:<8}{row['part']:<12}{told:>15}{row['covered']:>9.2f}")
+        say(f"{row['least covered']:>7.2f}\n")
+        sys.stdout.flush()
+    return rows
+
+
 def _cell(row: Mapping[str, float | None], column: str) -> str:
     value, spread = row.get(column), row.get(f"{column} sd")
     if value is None:
@@ -162,6 +181,7 @@ STUDIES: Mapping[str, Callable[[bool], list[dict[str, Any]]]] = {
     "bojarski-2014": _bojarski_2014,
     "fletcher-islam-2017": _fletcher_islam_2017,
     "voting": _voting,
+    "bands": _bands,
 }
 
 if __name__ == "__main__":
