@@ -22,6 +22,7 @@ from privet.audit.mechanism_trials import (
 from privet.audit.mutants import MUTANTS, WEAK
 from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
 from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, QUESTIONS, UNIVERSE, Program
+from privet.audit.selection_trials import exact_best_run
 from privet.audit.trial import DELTA, QUICK, Effort, Trial, timed
 from privet.audit.verdict import Verdict
 from privet.errors import QuestionError
@@ -119,6 +120,7 @@ def _mechanisms() -> Iterator[Defendant]:
         "mechanism",
         [partial(exact_sparse, "sparse-histogram"), partial(sampled_sparse, "sparse-histogram")],
     )
+    yield Defendant("private-selection", "mechanism", [partial(exact_best_run, "private-selection")])
 
 
 def _programs() -> Iterator[Defendant]:

@@ -47,13 +47,16 @@ def loss_of(a: Answer, b: Answer) -> Loss:
     if a.mechanism == "ranges":
         differing = [(x, y) for x, y in zip(a.exact, b.exact, strict=True) if x != y]
         return _together([_range_loss(x, y, a.parameter[0]) for x, y in differing])
-    moved = a.exact.astype(object) - b.exact.astype(object)
+    moved = a.exact - b.exact
     if a.mechanism == "laplace":
-        return _pure(Fraction(int(np.abs(moved).sum())) / a.parameter)
+        return _pure(Fraction(int(np.abs(moved).astype(object).sum())) / a.parameter)
     if a.mechanism == "gaussian":
-        rho = Fraction(int((moved**2).sum())) / (2 * a.parameter)
+        rho = Fraction(int((moved.astype(object) ** 2).sum())) / (2 * a.parameter)
         return Loss(Cost(None, rho) if rho else NOTHING, float(rho))
     changed = np.flatnonzero(moved.any(axis=1)).tolist()
+    if moved.shape[1] > FEW_COLUMNS:
+        spreads = [(int(moved[row].max()) - int(moved[row].min())) * a.parameter for row in changed]
+        return _together([_loss_of_choice(a.mechanism, spread, spread, 0.0) for spread in spreads])
     return _together([_selection_loss(a.mechanism, a.parameter, *_scores(a, b, row)) for row in changed])
 
 
@@ -77,8 +80,6 @@ def _scores(a: Answer, b: Answer, row: int) -> tuple[tuple[int, ...], tuple[int,
 def _selection_loss(mechanism: str, rate: Fraction, a: tuple[int, ...], b: tuple[int, ...]) -> Loss:
     moves = [y - x for x, y in zip(a, b, strict=True)]
     spread = (max(moves) - min(moves)) * rate
-    if len(a) > FEW_COLUMNS:
-        return _loss_of_choice(mechanism, spread, spread, 0.0)
     law = permute_and_flip_law if mechanism == "permute-and-flip" else exponential_weights
     laws = [dict(enumerate(law(scores, exponential(rate)))) for scores in (a, b)]
     return _loss_of_choice(mechanism, spread, *_certain_loss(laws[0], laws[1], rate))

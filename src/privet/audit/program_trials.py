@@ -79,13 +79,11 @@ def compare_transcripts(
 
 
 def toy_pairs(effort: Effort) -> list[tuple[Table, int]]:
-    """Small tables of the toy schema with the place of a row to leave out; evenly taken from all of them."""
+    """Small tables of the toy schema with the place of a row to leave out, or some of them."""
+    random = np.random.default_rng(SEED)
     listed = [(table, row) for table in tables(UNIVERSE, effort.rows) for row in range(len(table))]
-    (large,) = random_tables(TOY, [6], np.random.default_rng(SEED))
-    listed += [(large, row) for row in range(6)]
-    step = max(len(listed) // effort.pairs, 1)
-    # An odd step takes both the transcripts as drawn and the lifted ones of all kinds of tables.
-    return listed[:: step | 1]
+    listed += [(table, row) for table in random_tables(TOY, [6, 6], random) for row in range(6)]
+    return [listed[i] for i in random.permutation(len(listed))[: effort.pairs]]
 
 
 def transcripts_of_toy(
@@ -151,7 +149,7 @@ def numbers(release: Any) -> np.ndarray:
     return np.round(release.shares(PROBE), 3).ravel()
 
 
-PROBE = pa.table({"town": ["north", "south"] * 2, "age": [10.0, 10.0, 70.0, 70.0]})
+PROBE = pa.table({"town": ["north", "south"] * 2, "age": [10.0, 10.0, 70.0, 70.0], "children": [1, 1, 3, 3]})
 """Rows whose predictions stand for a model that has no other vector of fixed length."""
 
 

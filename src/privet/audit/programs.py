@@ -23,6 +23,7 @@ from privet.learners import (
     MajorityForestClassifier,
 )
 from privet.learners.random_trees import random_complete_trees
+from privet.model import LabelForest, PrivacyCard
 from privet.privacy import Protected
 from privet.schema import Categorical, Continuous, Label, Schema
 from privet.structure import LevelTrees, Views
@@ -31,14 +32,21 @@ Program = Callable[[Protected], Any]
 Programs = Mapping[str, Callable[[Fraction], Program]]
 
 TOY = Schema(
-    [Categorical("town", ["north", "south"]), Continuous("age", 0, 100)],
+    [
+        Categorical("town", ["north", "south"]),
+        Continuous("age", 0, 100),
+        Continuous("children", 0, 4, integer=True),
+    ],
     Label("ill", ["no", "yes"]),
     max_rows=10**6,
 )
-"""Two features and two labels."""
+"""A feature of every kind and two labels."""
 
-UNIVERSE: Sequence[tuple[int, ...]] = list(product((0, 1), (20_000, 45_000), (0, 1)))
-"""Rows of the toy table, as codes and a label: every combination of two towns, two ages, two labels."""
+UNIVERSE: Sequence[tuple[int, ...]] = [
+    (town, age, children, label)
+    for town, (age, children), label in product((0, 1), ((20_000, 1), (45_000, 3)), (0, 1))
+]
+"""Rows of the toy table, as codes and a label: two towns, two ages with their children, two labels."""
 
 
 def rows_of(table: Table, schema: Schema = TOY) -> Rows:
@@ -67,17 +75,33 @@ def _level_trees() -> LevelTrees:
     view = np.array([[0, 1, 0], [1, 0, 1]], np.int32)
     radix = np.array([[TOY.features[0].n_codes, 2, 2], [2, 2, 2]], np.int64)
     threshold = np.array([[0, 30_000, 1], [30_000, 1, 10_000]], np.uint16)
-    return LevelTrees(Views.of(2), view, threshold, radix)
+    return LevelTrees(Views.of(3), view, threshold, radix)
+
+
+@lru_cache
+def _predictor() -> Any:
+    """A released forest to be scored: its labels are made up."""
+    labels = np.array([[0, 1], [1, 1]], np.uint16)
+    card = PrivacyCard("1", "0", "", True, [], [], TOY.fingerprint, "", "", {}, "")
+    return LabelForest(_trees(2, 1), labels, TOY, card).predictor
 
 
 QUESTIONS: Programs = {
     "number-of-rows": lambda e: lambda p: p.noisy_count(epsilon=e),
+    "rows-where": lambda e: lambda p: p.noisy_count("age >= 50 or town = south", epsilon=e),
+    "rows-by-column": lambda e: lambda p: p.noisy_column_rows(["town", "age"], bins=3, epsilon=e),
+    "choose-condition": lambda e: lambda p: p.choose(["age >= 50", "town = south", "ill = yes"], epsilon=e),
+    "least-frequent-item": lambda e: lambda p: p.choose_item("town", "ill", least=True, epsilon=e),
+    "quantile": lambda e: lambda p: p.noisy_quantile("children", "0.3", "town", epsilon=e),
     "rows-by-leaf": lambda e: lambda p: p.noisy_histogram(_trees(2, 2), epsilon=e),
     "labels-of-leaves": lambda e: lambda p: p.choose_label(_trees(2, 1), epsilon=e),
     "labels-of-own-rows": lambda e: lambda p: p.split(2).choose_label(_trees(2, 1), epsilon=e),
     "frequent-cells": lambda e: lambda p: p.noisy_cells(_level_trees(), epsilon=e, false_cells=4),
+    "errors-of-model": lambda e: lambda p: p.noisy_losses(_predictor(), "errors", epsilon=e),
+    "log-loss-of-model": lambda e: lambda p: p.noisy_losses(_predictor(), "log loss", epsilon=e),
+    "rows-by-score": lambda e: lambda p: p.noisy_score_rows(_predictor(), epsilon=e),
 }
-"""Questions of the wall, by themselves; those of boosting are asked by it below."""
+"""Questions of the wall, by themselves; those of boosting and of growing trees are asked by learners."""
 
 
 def _fitted(estimator: type[Any], **parameters: Any) -> Callable[[Fraction], Program]:

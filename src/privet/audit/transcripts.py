@@ -256,6 +256,8 @@ def compare_without(
 
 def digest(release: Any) -> Hashable:
     """A release as something that can be compared; where it stands in a ledger is left out."""
+    if isinstance(release, np.ndarray) and release.dtype == object:
+        return (release.shape, digest(release.ravel().tolist()))
     if isinstance(release, np.ndarray):
         return (release.dtype.str, release.shape, release.tobytes())
     if is_dataclass(release) and not isinstance(release, type):

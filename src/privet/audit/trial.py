@@ -111,7 +111,7 @@ def _loss(comparison: Comparison, delta: Fraction) -> float:
     if comparison.leak:
         return float("inf")
     if comparison.loss.bound.epsilon is not None:
-        return comparison.loss.attained
+        return comparison.loss.attained or float(comparison.loss.bound.epsilon)
     return epsilon_at(comparison.loss.bound.rho, delta)
 
 
