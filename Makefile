@@ -11,7 +11,7 @@ export PRIVET_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint bench studies docs lock clean
+.PHONY: demo test lint bench studies stand docs lock clean
 
 demo: $(READY)
 	$(BIN)/privet demo --out out
@@ -31,6 +31,14 @@ bench: $(READY) $(RIVALS)/ready
 studies: $(READY)
 	$(BIN)/python -m privet.studies --out out $(STUDY)
 
+# Other libraries on the stand of the auditor; dp-xgboost is compiled, which takes minutes.
+stand: $(READY) $(RIVALS)/ready $(RIVALS)-xgboost/ready
+	mkdir -p out
+	for each in diffprivlib dp-ebm dp-xgboost; do \
+		python=$(RIVALS)/bin/python; [ $$each = dp-xgboost ] && python=$(RIVALS)-xgboost/bin/python; \
+		$(BIN)/privet audit rival $$each --python $$python --page out/audit-$$each.html || [ $$? = 6 ] || exit 1; \
+	done
+
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
@@ -45,10 +53,15 @@ $(RIVALS)/ready: bench/rivals.lock
 	$(RIVALS)/bin/pip install --quiet -r bench/rivals.lock
 	touch $@
 
+$(RIVALS)-xgboost/ready: bench/rivals-xgboost.lock
+	$(PYTHON) -m venv $(RIVALS)-xgboost
+	$(RIVALS)-xgboost/bin/pip install --quiet -r bench/rivals-xgboost.lock
+	touch $@
+
 # Writes the lock file anew; needs pip-tools.
 lock:
 	$(PYTHON) -m piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
 		--no-emit-find-links --no-header --all-extras -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) $(RIVALS) out docs/_build
+	rm -rf $(VENV) $(RIVALS) $(RIVALS)-xgboost out docs/_build
