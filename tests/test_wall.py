@@ -19,11 +19,13 @@ PACKAGE = Path(privet.__file__).parent
 ROOT = PACKAGE.parents[1]
 
 MAY_DRAW = {
+    "audit/attack.py": "who is learnt from in an attack",
     "audit/floats.py": "textbook noise, to be convicted",
     "audit/one_run.py": "which canaries are in",
     "audit/program_trials.py": "invented rows",
     "audit/programs.py": "invented rows, public structure",
     "audit/published_2017.py": "a published mechanism, to be convicted",
+    "audit/rival_stand.py": "made tables and coins, outside the library",
     "audit/search.py": "tables to try",
     "audit/transcripts.py": "answers that a mechanism might give to an invented table",
     "privacy/bits.py": "secure bits, and the repeatable ones of studies",

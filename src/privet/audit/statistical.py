@@ -52,6 +52,11 @@ class LowerBound:
     swapped: bool
     event: str
 
+    @property
+    def tested(self) -> int:
+        """Runs of each table that tested the event."""
+        return self.runs - self.runs // 2
+
 
 @dataclass(frozen=True)
 class Event:

@@ -128,6 +128,7 @@ def from_runs(name: str, epsilon: Fraction, bound: LowerBound, tables: Any, delt
         "neighbour": shown(other),
         "event": bound.event,
         "seen": [bound.seen, bound.seen_other],
+        "of": bound.tested,
     }
     return Verdict(
         name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -11,12 +12,16 @@ from typing import Annotated, Any
 import typer
 
 from privet.audit.accounting import account_for
+from privet.audit.attack import table_attack
 from privet.audit.defendants import defendant
+from privet.audit.detectors import exact_counts_verdict, zeros_verdict
+from privet.audit.page import attack_text, write_page
 from privet.audit.program_trials import one_run_of, transcripts_of_schema
 from privet.audit.report import Finding, audit, audit_all, to_json
+from privet.audit.rivals import EPSILON, RIVALS, examine_rival
 from privet.audit.trial import FULL, QUICK, Effort, timed
 from privet.audit.verdict import HOLDS, NOT_REFUTED, Verdict
-from privet.cli.arguments import Json
+from privet.cli.arguments import Data, Json, SchemaFile
 from privet.cli.fit import LEARNERS
 from privet.cli.output import facts, out, show_json, table
 from privet.errors import QuestionError
@@ -38,6 +43,10 @@ Epsilon = Annotated[
     float | None, typer.Option(metavar="E", help="ε to be tried; by default several, or 1 with a schema.")
 ]
 
+Page = Annotated[
+    Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with pictures (HTML).")
+]
+
 
 @app.command("mechanism")
 def audit_mechanism(
@@ -46,13 +55,14 @@ def audit_mechanism(
     ],
     epsilon: Epsilon = None,
     quick: Quick = False,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Try a mechanism or a question of the wall, or one that is known not to keep its ε."""
     each = defendant(name, ("mechanism", "question", "published", "planted"))
     with _progress(as_json) as told:
         findings = audit([each], _effort(quick), _asked(epsilon), told)
-    _report(findings, as_json)
+    _report(findings, as_json, page)
     _leave([finding.verdict for finding in findings])
 
 
@@ -65,6 +75,7 @@ def audit_learner(
     epsilon: Epsilon = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="With a schema: δ of the fit.")] = None,
     quick: Quick = False,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Try a learner: a small form of it on small tables, or all of it on tables drawn over a schema.
@@ -77,7 +88,7 @@ def audit_learner(
         else:
             contract = Schema.load(schema)
             findings = _tried_on(name, contract, _asked(epsilon) or Fraction(1), delta, _effort(quick))
-    _report(findings, as_json)
+    _report(findings, as_json, page)
     _leave([finding.verdict for finding in findings])
 
 
@@ -87,28 +98,90 @@ def audit_model(
     ledger: Annotated[
         Path | None, typer.Option("--ledger", metavar="FILE", help="The ledger that was charged.")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DATA", help="The rows: are their counts in the file?")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Work out anew what a model cost, from its card and the ledger; a disagreement is an error."""
+    """Work out anew what a model cost, from its card and the ledger; a disagreement is an error.
+
+    Looks also whether leaves stand in the file without noise: too many that are zero or, with the
+    rows, too many that are as they were counted.
+    """
     released = load_model(model)
     if ledger is not None and not ledger.exists():
         raise QuestionError(f"there is no ledger {str(ledger)!r}.", "check the path.")
     book = None if ledger is None else Ledger(ledger)
     verdict, checks = account_for(model.name, released.card, released.schema, book)
+    looked = [zeros_verdict(model.name, released)]
+    if data is not None:
+        looked += [exact_counts_verdict(model.name, released, data)]
+    verdicts = [verdict, *(each for each in looked if each is not None)]
     if as_json:
-        show_json({**verdict.to_dict(), "checks": [vars(check) for check in checks]})
+        told = [vars(check) for check in checks]
+        show_json({**verdict.to_dict(), "checks": told, "file": [each.to_dict() for each in verdicts[1:]]})
     else:
         out.print(facts((("✓ " if c.agrees else "✗ ") + c.what, c.detail) for c in checks))
-        out.print(_line(verdict), soft_wrap=True)
+        for each in verdicts:
+            out.print(f"{each.method}: {_line(each)}", soft_wrap=True)
+    _leave(verdicts)
+
+
+@app.command("attack")
+def audit_attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A learner.")],
+    data: Data,
+    schema: SchemaFile,
+    epsilon: Annotated[float, typer.Option(metavar="E")] = 1.0,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="δ of the fits.")] = None,
+    fits: Annotated[int, typer.Option(min=8, help="Half of them are attacked.")] = 40,
+    rows: Annotated[int, typer.Option(min=10, help="Rows of DATA that toss a coin, at most.")] = 1000,
+    page: Page = None,
+    as_json: Json = False,
+) -> None:
+    """Guess from models of a learner whose rows they were learnt from.
+
+    Reads DATA without a charge: what comes out is for the owner of the rows alone.
+    """
+    promised, leeway = Budget(epsilon).epsilon, exact(delta or 0, "delta")
+    estimator = _estimator(name, promised, delta)
+    start = time.perf_counter()
+    with _progress(as_json) as told:
+        attack = table_attack(
+            estimator, data, Schema.load(schema), promised, leeway, fits, rows, progress=told
+        )
+    verdict = attack.verdict(name, round(time.perf_counter() - start, 3))
+    if page is not None:
+        write_page(page, [verdict], {name: attack})
+    if as_json:
+        show_json(verdict.to_dict())
+    else:
+        out.print(f"{name} at ε={epsilon:g}: {attack_text(attack)}; {verdict.text}.", soft_wrap=True)
     _leave([verdict])
 
 
+@app.command("rival")
+def audit_rival(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(RIVALS)}.")],
+    python: Annotated[
+        Path, typer.Option("--python", metavar="FILE", help="Python of an environment that has it.")
+    ],
+    epsilon: Annotated[float, typer.Option(metavar="E")] = EPSILON,
+    page: Page = None,
+    as_json: Json = False,
+) -> None:
+    """Put another library's learner on the stand, in an environment of its own, on made tables."""
+    verdicts = examine_rival(name, python, float(Budget(epsilon).epsilon))
+    _report([Finding("rival", verdict, True) for verdict in verdicts], as_json, page)
+    _leave(verdicts)
+
+
 @app.command("all")
-def audit_everything(quick: Quick = False, as_json: Json = False) -> None:
+def audit_everything(quick: Quick = False, page: Page = None, as_json: Json = False) -> None:
     """Try everything: what is strict must hold, what is published or planted broken must be convicted."""
     with _progress(as_json) as told:
         findings = audit_all(_effort(quick), told)
-    _report(findings, as_json)
+    _report(findings, as_json, page)
     odd = [finding for finding in findings if not finding.expected]
     if not as_json:
         out.print(f"{len(findings)} trials, {len(odd)} of them not as they must be.")
@@ -119,16 +192,7 @@ def audit_everything(quick: Quick = False, as_json: Json = False) -> None:
 def _tried_on(
     name: str, schema: Schema, epsilon: Fraction, delta: float | None, effort: Effort
 ) -> list[Finding]:
-    if name not in LEARNERS:
-        raise QuestionError(f"there is no learner {name!r}.", f"learners are {', '.join(LEARNERS)}.")
-    parameters: dict[str, Any] = {"epsilon": epsilon, "random_state": 1}
-    if delta:
-        if "delta" not in LEARNERS[name]().get_params():
-            raise QuestionError(f"{name} has no --delta.", "leave it out.")
-        parameters["delta"] = delta
-    leeway = exact(delta or 0, "delta")
-    Budget(epsilon, leeway)
-    estimator = LEARNERS[name](**parameters)
+    estimator, leeway = _estimator(name, epsilon, delta), exact(delta or 0, "delta")
 
     def program(protected: Any) -> Any:
         return estimator.fit(protected).model_
@@ -139,6 +203,19 @@ def _tried_on(
     ]
     verdicts = [timed(trial, epsilon, effort) for trial in trials]
     return [Finding("learner", verdict, not verdict.broken) for verdict in verdicts]
+
+
+def _estimator(name: str, epsilon: Fraction, delta: float | None) -> Any:
+    """A learner by its name, refused before any work where its budget makes no sense."""
+    if name not in LEARNERS:
+        raise QuestionError(f"there is no learner {name!r}.", f"learners are {', '.join(LEARNERS)}.")
+    parameters: dict[str, Any] = {"epsilon": epsilon, "random_state": 1}
+    if delta:
+        if "delta" not in LEARNERS[name]().get_params():
+            raise QuestionError(f"{name} has no --delta.", "leave it out.")
+        parameters["delta"] = delta
+    Budget(epsilon, exact(delta or 0, "delta"))
+    return LEARNERS[name](**parameters)
 
 
 def _effort(quick: bool) -> Effort:
@@ -153,7 +230,9 @@ def _progress(as_json: bool) -> Any:
     return progress_bar("on the stand", sys.stderr.isatty() and not as_json)
 
 
-def _report(findings: Sequence[Finding], as_json: bool) -> None:
+def _report(findings: Sequence[Finding], as_json: bool, page: Path | None = None) -> None:
+    if page is not None:
+        write_page(page, [finding.verdict for finding in findings])
     if as_json:
         show_json(to_json(findings))
         return
