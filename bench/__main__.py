@@ -4,7 +4,7 @@ import argparse
 import time
 import warnings
 
-from bench import accuracy, boosting, encode, fit, kernel, learners, memory, noise, report, safety
+from bench import accuracy, boosting, encode, fit, greedy, kernel, learners, memory, noise, report, safety
 
 SECTIONS = {
     "kernel": kernel.run,
@@ -12,6 +12,7 @@ SECTIONS = {
     "noise": noise.run,
     "fit": fit.run,
     "boosting": boosting.run,
+    "greedy": greedy.run,
     "memory": memory.run,
     "accuracy": accuracy.run,
 }

@@ -5,7 +5,9 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +38,18 @@ def run(quick: bool) -> Result:
 
 
 def main() -> None:
+    measure(lambda job: MajorityForestClassifier(schema=made.schema(), **job))
+
+
+def measure(learner: Callable[[dict[str, Any]], Any]) -> None:
+    """Fit a job's learner to the rows in the folder that was named, and print its peak."""
     folder = Path(sys.argv[1])
     job = json.loads((folder / "job.json").read_text())
     X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
-    forest = MajorityForestClassifier(schema=made.schema(), **job)
-    forest.fit(X[:1000], y[:1000])
+    learner(job).fit(X[:1000], y[:1000])
     Path("/proc/self/clear_refs").write_text("5")
     before = _kilobytes("VmRSS")
-    forest.fit(X, y)
+    learner(job).fit(X, y)
     print(json.dumps({"peak_mb": (_kilobytes("VmHWM") - before) * 1024 / 1e6}))
 
 

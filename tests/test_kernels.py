@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ from privet.kernels.count import SparseCounts, count_assigned, count_cells, coun
 from privet.kernels.grow import grow_complete
 from privet.kernels.route import BLOCK, route, route_assigned
 from privet.kernels.vote import vote
+from privet.kernels.walk import leaf_numbers
+from privet.learners.growing import numbered
 from privet.structure import CompleteTrees, Views
 
 SIZES = [5, 2, 9, 200]
@@ -150,3 +154,20 @@ def test_features_and_thresholds_are_drawn_uniformly():
     assert abs(view[:, 1].mean() - 0.5) < 0.05
     assert threshold[:, 1].min() == 1 and threshold[:, 1].max() == 100
     assert abs(threshold[:, 1].mean() - 50.5) < 2
+
+
+def test_rows_go_on_from_where_they_stood_and_start_anew_in_other_trees():
+    rng = np.random.default_rng(8)
+    sizes = [3, 5, 40]
+    codes = twins.random_codes(rng, sizes, 20_000, np.uint16)
+    kept: dict = {}
+    for seed in range(3):
+        whole = twins.random_multiway(np.random.default_rng(seed), sizes, 3, 4)
+        for cut in (5, 20, len(whole.view)):
+            # The first splits alone: those whose children come before a node become leaves above it.
+            inner = (whole.view >= 0) & (whole.child < cut) & (np.arange(len(whole.view)) < cut)
+            trees = numbered(replace(whole, view=np.where(inner, whole.view, -1).astype(np.int32)))
+            expected = route(trees, codes)
+            assert np.array_equal(leaf_numbers(trees, codes, kept), expected)
+            assert np.array_equal(leaf_numbers(trees, codes), expected)
+            trees.view[:] = -1  # what the caller does to the arrays does not matter

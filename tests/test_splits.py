@@ -164,7 +164,7 @@ def test_kernel_scores_every_threshold_as_its_plain_twin(name):
     trees, splits, codes, labels = random_case(1)
     rate = Fraction(1, 50)
     numbers = scoring(name, rate, 120)
-    rows = by_leaf(route_batch(trees, codes, labels), np.ones(trees.n_leaves, bool))
+    rows = by_leaf(route_batch(trees, codes, labels), np.ones(trees.n_leaves, bool), 3)
     best, mass = score_splits(rows, trees.views, splits, 3, numbers)
     table, where = weight_table(rate), plain_route(trees, codes).T
     for leaf, choice in product(range(trees.n_leaves), range(len(splits.view))):

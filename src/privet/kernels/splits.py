@@ -13,6 +13,7 @@ import numba
 import numpy as np
 
 from privet.kernels.route import route
+from privet.kernels.walk import Kept, leaf_numbers
 from privet.structure import MultiwayTrees, Splits, Views
 
 MAX, GINI, INFORMATION_GAIN = 0, 1, 2
@@ -69,34 +70,44 @@ class Routed:
 
 @dataclass(frozen=True)
 class LeafRows:
-    """Rows of all batches, leaf by leaf: those of a leaf are ``order[start[leaf]:start[leaf + 1]]``."""
+    """Rows of all batches, leaf by leaf: those of a leaf are ``order[start[leaf]:start[leaf + 1]]``.
+
+    ``labels`` stand in that order, ``codes`` do not. ``totals`` are rows by leaf and label.
+    """
 
     codes: np.ndarray
     labels: np.ndarray
     order: np.ndarray
     start: np.ndarray
+    totals: np.ndarray
 
     @property
     def n_rows(self) -> int:
         """Number of rows: exact, hence private."""
-        return len(self.labels)
+        return int(self.codes.shape[1])
 
 
-def route_batch(trees: MultiwayTrees, codes: np.ndarray, labels: np.ndarray) -> Routed:
+def route_batch(trees: MultiwayTrees, codes: np.ndarray, labels: np.ndarray, kept: Kept = None) -> Routed:
     """Where the rows of a batch fall."""
-    return Routed([codes], [labels], [route(trees, codes).astype(np.int32)])
+    return Routed([codes], [labels], [leaf_numbers(trees, codes, kept)])
 
 
-def by_leaf(routed: Routed, asked: np.ndarray) -> LeafRows:
+def count_rows(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> np.ndarray:
+    """Rows by leaf, ``(leaves,)``."""
+    return np.bincount(leaf_numbers(trees, codes, kept).ravel(), minlength=trees.n_leaves)
+
+
+def by_leaf(routed: Routed, asked: np.ndarray, n_labels: int) -> LeafRows:
     """Rows by leaf; those in leaves that are not ``asked`` are left out."""
     codes = routed.codes[0] if len(routed.codes) == 1 else np.concatenate(routed.codes, axis=1)
     labels = np.concatenate(routed.labels)
     leaves = np.concatenate(routed.leaves, axis=1)
     counts = np.bincount(leaves.ravel(), minlength=len(asked)) * asked
     start = np.concatenate([[0], np.cumsum(counts)])
-    order = np.empty(start[-1], np.int32)
-    _list_rows(leaves, asked, start[:-1].copy(), order)
-    return LeafRows(codes, labels, order, start)
+    order, ordered = np.empty(start[-1], np.int32), np.empty(start[-1], labels.dtype)
+    totals = np.zeros((len(asked), n_labels), np.int64)
+    _list_rows(leaves, labels, asked, start[:-1].copy(), order, ordered, totals)
+    return LeafRows(codes, ordered, order, start, totals)
 
 
 def count_splits(
@@ -160,7 +171,7 @@ def find_thresholds(
 def _arrays(rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring) -> Any:
     n_codes = max(int(np.iinfo(rows.codes.dtype).max), int(views.table.max(initial=0))) + 1
     return (
-        rows.codes, rows.labels, rows.order, rows.start,
+        rows.codes, rows.labels, rows.order, rows.start, rows.totals,
         views.source[splits.view], views.start[splits.view], views.table, splits.lowest, splits.highest,
         n_codes, n_labels, scoring.criterion, scoring.fraction_bits, scoring.entropy,
         scoring.fine, scoring.coarse, scoring.shift,
@@ -173,12 +184,14 @@ def _shown(views: Views, view: int, codes: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def _list_rows(leaves, asked, place, order):  # type: ignore[no-untyped-def]
+def _list_rows(leaves, labels, asked, place, order, ordered, totals):  # type: ignore[no-untyped-def]
     for t in range(leaves.shape[0]):
         for i in range(leaves.shape[1]):
             leaf = leaves[t, i]
             if asked[leaf]:
                 order[place[leaf]] = i
+                ordered[place[leaf]] = labels[i]
+                totals[leaf, labels[i]] += 1
                 place[leaf] += 1
 
 
@@ -221,7 +234,7 @@ def _tally(codes, labels, order, first, last, source, start, table, counts, pres
         code = np.int64(codes[source, row])
         if start >= 0:
             code = np.int64(table[start + code])
-        counts[code, labels[row]] += 1
+        counts[code, labels[i]] += 1
         present[code >> 5] |= 1 << (code & 31)
 
 
@@ -239,14 +252,15 @@ def _next_code(present, word):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _score_children(counts, present, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
+def _score_children(counts, present, child, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
     """Score of a split with a child for every code; leaves the tallies empty."""
     total, word = np.int64(0), np.int64(0)
     while True:
         code, word = _next_code(present, word)
         if code < 0:
             return total
-        total += child_score(counts[code], counts[code].sum(), criterion, fraction_bits, entropy)
+        child[:] = counts[code]
+        total += child_score(child, child.sum(), criterion, fraction_bits, entropy)
         counts[code] = 0
 
 
@@ -272,7 +286,7 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
             begin[ranges] = highest + 1
             return ranges
         for c in range(len(left)):
-            moved = counts[code, c]
+            moved = np.int64(counts[code, c])
             left[c] += moved
             right[c] -= moved
             n_left += moved
@@ -282,7 +296,7 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _score_choice(  # type: ignore[no-untyped-def]
-    choice, best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+    choice, best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
     n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     """Best score and mass of one choice in every leaf."""
@@ -294,12 +308,10 @@ def _score_choice(  # type: ignore[no-untyped-def]
         first, last = starts[leaf], starts[leaf + 1]
         _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
         if high == 0:
-            best[leaf, choice] = _score_children(counts, present, criterion, fraction_bits, entropy)
+            best[leaf, choice] = _score_children(counts, present, left, criterion, fraction_bits, entropy)
             mass[leaf, choice] = 1 << SCALE
             continue
-        right[:] = 0
-        for i in range(first, last):
-            right[labels[order[i]]] += 1
+        right[:] = totals[leaf]
         ranges = _score_thresholds(
             counts, present, low, high, left, right, criterion, fraction_bits, entropy, begin, score
         )
@@ -313,7 +325,7 @@ def _score_choice(  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def _tallies(n_codes, n_labels):  # type: ignore[no-untyped-def]
     """Room for the tallies of a leaf, and for its ranges of thresholds."""
-    counts = np.zeros((n_codes, n_labels), np.int64)
+    counts = np.zeros((n_codes, n_labels), np.int32)
     present = np.zeros(n_codes // WORD + 1, np.int64)
     left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     return counts, present, left, right, np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
@@ -321,32 +333,32 @@ def _tallies(n_codes, n_labels):  # type: ignore[no-untyped-def]
 
 @numba.njit(parallel=True, cache=True)
 def _score(  # type: ignore[no-untyped-def]
-    best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+    best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
     n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     """A choice belongs to one thread, which has tallies of its own."""
     for choice in numba.prange(len(source)):
         _score_choice(
-            choice, best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+            choice, best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
             n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
         )  # fmt: skip
 
 
 @numba.njit(cache=True)
 def _score_few(  # type: ignore[no-untyped-def]
-    best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+    best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
     n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     for choice in range(len(source)):
         _score_choice(
-            choice, best, mass, codes, labels, order, starts, source, start, table, lowest, highest,
+            choice, best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
             n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
         )  # fmt: skip
 
 
 @numba.njit(cache=True)
 def _find(  # type: ignore[no-untyped-def]
-    leaves, choices, points, out, codes, labels, order, starts, source, start, table, lowest, highest,
+    leaves, choices, points, out, codes, labels, order, starts, totals, source, start, table, lowest, highest,
     n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
@@ -354,9 +366,7 @@ def _find(  # type: ignore[no-untyped-def]
         leaf, choice, point = leaves[k], choices[k], points[k]
         first, last = starts[leaf], starts[leaf + 1]
         _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
-        right[:] = 0
-        for i in range(first, last):
-            right[labels[order[i]]] += 1
+        right[:] = totals[leaf]
         ranges = _score_thresholds(
             counts, present, lowest[leaf, choice], highest[leaf, choice], left, right,
             criterion, fraction_bits, entropy, begin, score,

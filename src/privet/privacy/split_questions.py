@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernels.count import count_leaves
 from privet.kernels.splits import (
     LeafRows,
     Scoring,
     by_leaf,
+    count_rows,
     count_splits,
     find_thresholds,
     route_batch,
@@ -74,10 +74,8 @@ class SplitQuestions(TreeQuestions):
         """
         self._check(trees)
         charge = Charge(open_leaf_rows(trees.n_trees), cost_of(epsilon, rho, trees.n_trees))
-        exact_counts = self._ask(
-            charge, lambda batch: count_leaves(trees, batch.features, np.zeros_like(batch.labels), 1)
-        )
-        return self._with_noise(exact_counts[:, 0], trees.n_trees, charge.cost)
+        exact_counts = self._ask(charge, lambda batch: count_rows(trees, batch.features, batch.kept))
+        return self._with_noise(exact_counts, trees.n_trees, charge.cost)
 
     def noisy_split_counts(
         self,
@@ -136,8 +134,9 @@ class SplitQuestions(TreeQuestions):
         measure = criterion_named(criterion, self.schema)
         charge = Charge(split_choice(criterion, trees.n_trees), cost_of(epsilon, rho))
         rate = choice_rate(charge.cost, trees.n_trees, measure)
-        routed = self._ask(charge, lambda batch: route_batch(trees, batch.features, batch.labels))
-        exact_rows = by_leaf(routed, np.asarray(splits.allowed.any(axis=1)))
+        routed = self._ask(charge, lambda batch: route_batch(trees, batch.features, batch.labels, batch.kept))
+        n_labels = len(self.schema.label.values)
+        exact_rows = by_leaf(routed, np.asarray(splits.allowed.any(axis=1)), n_labels)
         pure = charge.cost.epsilon is not None
         return self._choose_splits(exact_rows, trees, splits, measure, rate, pure)
 
