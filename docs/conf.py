@@ -1,6 +1,8 @@
 """How the documentation is built."""
 
+import json
 from math import exp
+from pathlib import Path
 
 from privet.version import __version__
 
@@ -32,4 +34,15 @@ def epsilon_table() -> str:
     return "\n".join(lines)
 
 
-myst_substitutions = {"epsilon_table": epsilon_table()}
+def bands_table() -> str:
+    """Noise bands against what varies from fit to fit, as the study last found it."""
+    lines = ["| ε | δ | part | spread / band, by feature | within two bands |", "|--:|--:|---|--:|--:|"]
+    for row in json.loads((Path(__file__).parent / "bands.json").read_text(encoding="utf-8")):
+        ratios = row["spread / band"].values()
+        told = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        start = f"| {row['epsilon']:g} | {row['delta']:g} | {row['part']}"
+        lines.append(f"{start} | {told} | {row['covered']:.0%} |")
+    return "\n".join(lines)
+
+
+myst_substitutions = {"epsilon_table": epsilon_table(), "bands_table": bands_table()}

@@ -19,7 +19,14 @@ def test_public_names_are_documented(name):
     assert name.startswith("__") or getattr(privet, name).__doc__
 
 
-EXAMPLES = ("README.md", "docs/tutorial.md", "docs/asking.md", "docs/choosing.md", "docs/parties.md")
+EXAMPLES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/understanding.md",
+    "docs/asking.md",
+    "docs/choosing.md",
+    "docs/parties.md",
+)
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
