@@ -301,7 +301,8 @@ GRID = {"max_depth": [1, 5], "structure": ["bojarski"]}
 
 def search(**changes) -> PrivateSelection:
     given = {"epsilon": 6.0, "schema": SCHEMA, "runs": 8} | changes
-    return PrivateSelection(CountForestClassifier(n_trees=5, random_state=0), GRID, **given)
+    given.setdefault("candidates", CountForestClassifier(n_trees=5, random_state=0))
+    return PrivateSelection(param_grid=GRID, **given)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "auc"])
@@ -352,6 +353,25 @@ def test_runs_that_did_not_win_leave_no_trace(caplog, capsys, monkeypatch):
     known = set(search().get_params(deep=False)) | {"n_features_in_", "model_", "privacy_card_", "classes_"}
     known |= {"_order", "_asked_before", "best_estimator_", "best_score_", "best_index_", "best_params_"}
     assert vars(one).keys() <= known
+
+
+def test_runs_do_not_share_a_generator(monkeypatch):
+    """Trees of the best run, or numbers drawn later, would tell how many runs there were and of what."""
+    seeds = []
+
+    def spy(self, learnt):
+        seeds.append(self.random_state)
+        return fit(self, learnt)
+
+    fit = CountForestClassifier.fit
+    monkeypatch.setattr(CountForestClassifier, "fit", spy)
+    X, y = square(300)
+    before = np.random.get_state()
+    fitted = search(candidates=CountForestClassifier(n_trees=5)).fit(X, y)
+    after = np.random.get_state()
+    assert (before[1] == after[1]).all() and before[2] == after[2]
+    assert len(set(seeds)) == len(seeds) and None not in seeds
+    assert fitted.best_estimator_.random_state is None
 
 
 def test_a_list_of_different_learners():

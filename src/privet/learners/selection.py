@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -172,7 +173,12 @@ def _run(
     candidate: PrivateClassifier, metric: str, learnt: Protected, held_out: Protected, epsilon: Fraction
 ) -> tuple[PrivateClassifier, float]:
     """Fit a candidate on some rows and score it on others."""
-    estimator = clone(candidate).set_params(epsilon=epsilon, account=None, verbose=False).fit(learnt)
+    estimator = clone(candidate).set_params(epsilon=epsilon, account=None, verbose=False)
+    if estimator.get_params().get("random_state", 0) is None:
+        # numpy's own generator goes on from run to run: the best run's trees would tell of those before it.
+        estimator.set_params(random_state=secrets.randbits(32)).fit(learnt).set_params(random_state=None)
+    else:
+        estimator.fit(learnt)
     value = ask_score(held_out, estimator.model_.predictor, metric, epsilon).value
     return estimator, -value if metric == "log_loss" else value
 
