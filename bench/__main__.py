@@ -4,13 +4,27 @@ import argparse
 import time
 import warnings
 
-from bench import accuracy, boosting, encode, fit, greedy, kernel, learners, memory, noise, report, safety
+from bench import (
+    accuracy,
+    boosting,
+    counts,
+    encode,
+    fit,
+    greedy,
+    kernel,
+    learners,
+    memory,
+    noise,
+    report,
+    safety,
+)
 
 SECTIONS = {
     "kernel": kernel.run,
     "encode": encode.run,
     "noise": noise.run,
     "fit": fit.run,
+    "counts": counts.run,
     "boosting": boosting.run,
     "greedy": greedy.run,
     "memory": memory.run,

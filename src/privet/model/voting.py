@@ -26,7 +26,7 @@ def leaf_values(
       (Jagannathan et al. 2012);
     - ``threshold``, ``probabilistic``: its shares, negative counts taken as zero, an empty leaf's equal
       (Bojarski et al. 2014, whose random share for such leaves carries no bound);
-    - ``majority``: one vote for its most frequent label;
+    - ``majority``: one vote for its most frequent label, shared by those that are level;
     - ``posterior``: its shares as far as their noise lets them speak, otherwise its ancestors'.
     """
     if voting == "sum":
@@ -37,7 +37,7 @@ def leaf_values(
         return path_posterior(counts, variance, prior)
     shares = normalised(np.maximum(counts, 0))
     if voting == "majority":
-        return np.eye(counts.shape[-1], dtype=np.float32)[shares.argmax(axis=-1)]
+        return normalised(shares == shares.max(axis=-1, keepdims=True)).astype(np.float32)
     return shares
 
 
