@@ -23,6 +23,7 @@ from privet.studies import (
     datasets,
     fletcher_islam_2015,
     friedman_schuster_2010,
+    greedy_shares,
     jagannathan_2012,
     private_id3,
     selection,
@@ -248,3 +249,11 @@ def test_noise_bands_tell_how_far_shapes_vary_from_fit_to_fit(delta):
     for row in bands.run(((1.0, delta),), n_rows=8000, fits=5):
         assert row["covered"] > 0.9 and row["least covered"] > 0.8
         assert all(0.2 < ratio < 1.7 for ratio in row["spread / band"].values())
+
+
+def test_shares_of_a_greedy_tree_are_compared_on_the_same_concepts():
+    rows = list(greedy_shares.run(quick=True))
+    assert len({row["figure"] for row in rows}) == 6
+    assert {row["way"] for row in rows} >= {"paper", "0.1/0.3/1"}
+    assert all(0.3 < row["accuracy"] <= 1 for row in rows)
+    assert greedy_shares.verdict(rows).count("\n") == len({row["way"] for row in rows}) + 1

@@ -16,7 +16,8 @@ DEEPEST = 24
 ROWS_SHARE, LEAVES_SHARE = Fraction(1, 10), Fraction(3, 10)
 GROWTH = 1
 """Parts of the budget that the rows of all levels and the labels of the leaves get; the rest chooses splits,
-each level getting ``GROWTH`` times what the level above it gets."""
+each level getting ``GROWTH`` times what the level above it gets. Found on random concepts, by the study
+``greedy-shares``: accuracy hardly changes around them."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,16 @@ def even_shares(depth: int, n_cut: int) -> LevelShares:
     return LevelShares((each,) * depth, (each,) * depth, each, each, 1 + n_cut)
 
 
-def default_shares(depth: int) -> LevelShares:
+def default_shares(
+    depth: int,
+    rows: Fraction = ROWS_SHARE,
+    leaves: Fraction = LEAVES_SHARE,
+    growth: Fraction | int = GROWTH,
+) -> LevelShares:
     """Little for rows, which only stop the growth; more for leaves and, most, for splits."""
-    weights = [Fraction(GROWTH) ** level for level in range(depth)]
-    splits = 1 - ROWS_SHARE - LEAVES_SHARE
-    return LevelShares(
-        (ROWS_SHARE / depth,) * depth,
-        tuple(splits * weight / sum(weights) for weight in weights),
-        Fraction(0),
-        LEAVES_SHARE,
-    )
+    weights = [Fraction(growth) ** level for level in range(depth)]
+    splits = [(1 - rows - leaves) * weight / sum(weights) for weight in weights]
+    return LevelShares((rows / depth,) * depth, tuple(splits), Fraction(0), leaves)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from privet.studies import (
     fletcher_islam_2015,
     fletcher_islam_2017,
     friedman_schuster_2010,
+    greedy_shares,
     jagannathan_2012,
     private_id3,
     selection,
@@ -164,6 +165,7 @@ def _cell(row: Mapping[str, float | None], column: str) -> str:
 
 CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
     "friedman-schuster-2010": friedman_schuster_2010.run,
+    "greedy-shares": greedy_shares.run,
     "private-id3": private_id3.run,
     "fletcher-islam-2015": fletcher_islam_2015.run,
     "jagannathan-2012": jagannathan_2012.run,
@@ -172,7 +174,10 @@ CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
 REAL = ("private-id3", "fletcher-islam-2015", "jagannathan-2012", "selection")
 """Studies that have real tables only."""
 
-VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {"fletcher-islam-2015": fletcher_islam_2015.verdict}
+VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {
+    "fletcher-islam-2015": fletcher_islam_2015.verdict,
+    "greedy-shares": greedy_shares.verdict,
+}
 BOXES = {"jagannathan-2012": ("sum", "posterior")}
 """Ways that a study shows in box plots, as its paper does."""
 
