@@ -170,7 +170,7 @@ def _mutant_runs(name: str, make: Callable[[Fraction], Program]) -> Trial:
     pair = ((a, b, a, b), (b, a, b)) if name == "parts-by-position" else None
 
     def trial(epsilon: Fraction, effort: Effort) -> Verdict:
-        enough = replace(effort, runs=2000, seconds=60)
+        enough = replace(effort, runs=4000, seconds=60)
         return sampled_program(name, make(epsilon), epsilon, enough, pair=pair)
 
     return trial

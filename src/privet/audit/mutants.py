@@ -64,12 +64,12 @@ def unpaid() -> Iterator[None]:
 
 
 def one_question_unpaid(epsilon: Fraction) -> Program:
-    """The number of rows twice, the second time without paying."""
+    """Rows by label twice, the second time without paying."""
 
     def program(protected: Protected) -> Any:
-        first = protected.noisy_count(epsilon=epsilon)
+        first = protected.noisy_label_rows(epsilon=epsilon)
         with unpaid():
-            return first, protected.noisy_count(epsilon=epsilon)
+            return first, protected.noisy_label_rows(epsilon=epsilon)
 
     return program
 

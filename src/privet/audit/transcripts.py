@@ -58,7 +58,10 @@ class Leak(Exception):
 class Witness:
     """Stands between the wall and its mechanisms, draws their answers or repeats earlier ones."""
 
-    def __init__(self, seed: int, lift: int = 0, earlier: Witness | None = None, without: int = 0) -> None:
+    def __init__(
+        self, n_rows: int, seed: int, lift: int = 0, earlier: Witness | None = None, without: int = 0
+    ) -> None:
+        self._n_rows = n_rows
         self.answers: list[Answer] = []
         self.parts: list[np.ndarray] = []
         self._study = StudyBits(seed)
@@ -158,12 +161,12 @@ class Witness:
         return before.outcome
 
     def _uniform_parts(self, bounds: np.ndarray, bits: Any) -> np.ndarray:
+        if len(bounds) != self._n_rows:
+            raise Leak("parts are not drawn once a row")
         if self._earlier is None:
             parts = uniform_below(bounds, self._study)
         else:
             parts = np.delete(self._earlier.parts[len(self.parts)], [self._without])
-            if len(parts) != len(bounds):
-                raise Leak("parts are not drawn once a row")
         self.parts.append(parts)
         return parts.copy()
 
@@ -236,10 +239,12 @@ def compare_without(
     lift: int = 0,
 ) -> Comparison:
     """Hold one transcript on a table against the same transcript without one of its rows."""
-    first = Witness(seed, lift)
-    release, charged = watch(program, rows, schema, budget, first)
-    again = Witness(seed, lift, first, row)
+    n_rows = len(rows.labels)
+    first = Witness(n_rows, seed, lift)
+    again = Witness(n_rows - 1, seed, lift, first, row)
+    charged = NOTHING
     try:
+        release, charged = watch(program, rows, schema, budget, first)
         other, charged_again = watch(program, rows.without(row), schema, budget, again)
         if len(again.answers) != len(first.answers):
             raise Leak("the neighbour is asked fewer questions")

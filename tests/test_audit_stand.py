@@ -1,0 +1,216 @@
+"""Everything on the stand comes out as it must: what is strict holds, what is broken is convicted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+
+import privet
+from privet import Budget, Protected
+from privet.audit import published_2015
+from privet.audit.defendants import DEFENDANTS, defendant
+from privet.audit.interception import wrapped
+from privet.audit.mutants import MUTANTS
+from privet.audit.program_trials import one_run_of, transcripts_of_schema, transcripts_of_toy
+from privet.audit.programs import LEARNERS, QUESTIONS, TOY, UNIVERSE, random_tables, rows_of
+from privet.audit.report import audit, to_json
+from privet.audit.selection_trials import exact_best_run
+from privet.audit.transcripts import Witness, compare_without, digest, watch
+from privet.audit.trial import QUICK
+from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED
+from privet.errors import QuestionError
+from privet.privacy import split_questions, tree_questions, wall
+
+ONE = Fraction(1)
+
+
+@pytest.mark.parametrize("name", DEFENDANTS)
+def test_every_defendant_comes_out_as_it_must(name):
+    findings = audit([DEFENDANTS[name]], QUICK)
+    assert [f.verdict for f in findings if not f.expected] == []
+    assert {f.verdict.outcome for f in findings} <= {HOLDS, NOT_REFUTED, BROKEN}
+    methods = {f.verdict.method for f in findings}
+    if not DEFENDANTS[name].guilty:
+        assert methods & {"exact", "transcripts"}
+        assert all(f.verdict.outcome == HOLDS for f in findings if f.verdict.method != "statistical")
+
+
+def test_every_learner_and_every_kind_of_fault_is_there():
+    learners = {name for name in privet.__all__ if name.endswith("Classifier")}
+    built = {type(_estimator(make(ONE))).__name__ for make in LEARNERS.values()}
+    assert built == learners
+    planted = {each.name for each in DEFENDANTS.values() if each.guilty}
+    assert len(planted) == 7
+
+
+def _estimator(program):
+    """The estimator inside a learner's program."""
+    made = []
+
+    class Stop(Exception):
+        pass
+
+    def fit(self, X, y=None):
+        made.append(self)
+        raise Stop
+
+    base = privet.learners.base.PrivateClassifier
+    original, base.fit = base.fit, fit
+    subclasses = {cls: cls.__dict__.get("fit") for cls in base.__subclasses__() if "fit" in cls.__dict__}
+    for cls in subclasses:
+        cls.fit = fit
+    try:
+        with pytest.raises(Stop):
+            program(None)
+    finally:
+        base.fit = original
+        for cls, own in subclasses.items():
+            cls.fit = own
+    return made[0]
+
+
+def test_an_unknown_name_is_told_what_there_is():
+    with pytest.raises(QuestionError, match="laplace"):
+        defendant("nothing", ("mechanism",))
+    with pytest.raises(QuestionError, match="boosting"):
+        defendant("laplace", ("learner",))
+
+
+def broken(program, lift=0) -> list:
+    """Comparisons of a program on some toy tables."""
+    a, b, c, d = (UNIVERSE[i] for i in (0, 1, 3, 5))
+    tables = [(a,), (a, b), (a, c), (a, d), (a, a, a), tuple(UNIVERSE[:6])]
+    return [
+        compare_without(program, rows_of(table), row, TOY, Budget(1), seed, lift)
+        for seed, table in enumerate(tables)
+        for row in range(len(table))
+    ]
+
+
+def test_a_tree_that_chooses_its_splits_too_sharply_is_convicted():
+    program = LEARNERS["greedy-tree"](ONE)
+    assert all(each.keeps for each in broken(program, lift=300))
+    double = wrapped(split_questions, "choice_rate", lambda current: lambda *given: 2 * current(*given))
+    with double:
+        compared = broken(program, lift=300)
+    assert any(each.broken for each in compared)
+
+
+def listening(program, seen: list):
+    """A program that learns what exact answers the wall hands to its mechanisms."""
+
+    def wrapper(current):
+        def answer(exact, scale, bits):
+            seen.append(int(exact.sum()))
+            return current(exact, scale, bits)
+
+        return answer
+
+    def run(protected: Protected):
+        seen.clear()
+        with wrapped(wall, "laplace_counts", wrapper):
+            return program(protected, seen)
+
+    return run
+
+
+def peeking(protected, seen):
+    return protected.noisy_count(epsilon="1/2"), seen[-1]
+
+
+def curious(protected, seen):
+    first = protected.noisy_count(epsilon="1/2")
+    return first, protected.noisy_count(epsilon="1/2" if seen[-1] % 2 else "1/3")
+
+
+def insatiable(protected, seen):
+    protected.noisy_count(epsilon="1/8")
+    return [protected.noisy_count(epsilon="1/8") for _ in range(seen[-1] % 2)]
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [(peeking, "the release differs"), (curious, "another question"), (insatiable, "question")],
+)
+def test_a_learner_that_peeks_is_convicted(program, why):
+    compared = broken(listening(program, []))
+    assert any(why in each.leak and each.broken for each in compared)
+
+
+def test_parts_that_are_not_drawn_by_row_are_convicted():
+    program = QUESTIONS["labels-of-own-rows"](ONE)
+
+    def half(current):
+        return lambda bounds, bits: np.repeat(current(bounds[: (len(bounds) + 1) // 2], bits), 2)[
+            : len(bounds)
+        ]
+
+    def by_halves(protected):
+        with wrapped(tree_questions, "uniform_below", half):
+            return program(protected)
+
+    assert any("parts are not drawn once a row" in each.leak for each in broken(by_halves))
+
+
+def test_the_loss_that_is_charged_is_attained():
+    """The bound is not a loose one: some neighbours lose all that was paid."""
+    for name in ("number-of-rows", "labels-of-leaves", "rows-by-leaf", "frequent-cells"):
+        compared = broken(QUESTIONS[name](ONE))
+        assert max(each.loss.attained for each in compared) == pytest.approx(1)
+        assert all(each.keeps and each.charged.epsilon == 1 for each in compared)
+
+
+def test_lifted_transcripts_make_boosting_ask_for_gradients():
+    program = LEARNERS["boosting"](ONE)
+    witness = Witness(len(UNIVERSE), 0, lift=20_000)
+    watch(program, rows_of(UNIVERSE), TOY, Budget(1), witness)
+    assert len(witness.answers) > 5
+
+
+def test_releases_are_compared_by_their_values():
+    card = {"private": True, "caveats": [], "questions": [], "schema": "", "learner": {}, "version": ""}
+    cards = [privet.PrivacyCard("1", "0", "", account="", receipt=str(i), **card) for i in (1, 2)]
+    assert digest(cards[0]) == digest(cards[1])
+    assert digest(np.array([1, 2])) != digest(np.array([1, 3])) != digest(np.array([1.0, 3.0]))
+    assert digest({"a": [1, (2, None)]}) == digest({"a": [1, (2, None)]}) != digest({"a": [1, (2, 0)]})
+    assert digest(np.array(["x", 3], object)) == digest(np.array(["x", 3], object))
+
+
+def test_a_learner_can_be_tried_on_the_tables_of_a_schema(schema):
+    forest = privet.MajorityForestClassifier(epsilon=ONE, n_trees=5, max_depth=3, random_state=0)
+    program = lambda p: forest.fit(p).model_  # noqa: E731
+    verdict = transcripts_of_schema("forest", program, schema, ONE, QUICK, Fraction(0))
+    assert verdict.outcome == HOLDS and verdict.loss == pytest.approx(1)
+    verdict = one_run_of("forest", forest, schema, ONE, QUICK, Fraction(0))
+    assert verdict.outcome == NOT_REFUTED and verdict.loss < 1
+
+
+def test_fletcher_and_islam_2015_fails_twice():
+    accounts = published_2015.accounted_path("published", ONE, QUICK)
+    assert accounts.broken and accounts.loss == pytest.approx(11 / 9)
+    node = published_2015.exact_node("published", ONE, QUICK)
+    assert node.broken and node.loss > 6 * 2 and node.epsilon == 2
+    assert published_2015.published_sensitivity(100) == pytest.approx(0.0196, abs=2e-4)
+
+
+def test_selection_that_charges_one_run_is_convicted():
+    assert exact_best_run("selection", ONE, QUICK).outcome == HOLDS
+    assert exact_best_run("selection", ONE, QUICK, factor=ONE).broken
+
+
+def test_random_tables_hold_every_code(schema):
+    (table,) = random_tables(schema, [4000], np.random.default_rng(0))
+    codes = np.array(table)
+    assert codes[:, 2].max() == schema.features[2].n_codes - 1 and set(codes[:, 3]) == {0, 1}
+
+
+def test_findings_as_json():
+    findings = audit([DEFENDANTS["fletcher-islam-2015"]], QUICK, ONE)
+    data = to_json(findings)
+    assert data["as expected"] and len(data["findings"]) == 2
+    assert data["findings"][0]["outcome"] == BROKEN and data["findings"][0]["kind"] == "published"
+    verdict = transcripts_of_toy("left out", MUTANTS["empty-leaves-left-out"](ONE), ONE, QUICK)
+    assert verdict.loss == inf and verdict.to_dict()["loss"] == "infinite"
