@@ -68,6 +68,8 @@ def test_votings_are_compared_on_the_same_fits(data_dir):
     fixed = {"fletcher-islam", "fletcher-islam, depth 5", "bojarski, depth 5"}
     assert set(row) == {"epsilon", *voting.VOTINGS, "majority forest", *fixed}
     assert row["posterior"]["AUC"] > 0.7 and 0 <= row["sum"]["p, AUC"] <= 1
+    lines = voting.as_text([row]).splitlines()
+    assert len(lines) == 3 + len(row) - 1 and max(map(len, lines)) <= 80
 
 
 def test_choosing_is_compared_with_not_choosing(data_dir, monkeypatch):
@@ -220,7 +222,7 @@ def test_bojarski_in_small(data_dir, monkeypatch, tmp_path):
     assert [row["voting"] for row in rows] == ["majority", "threshold"]
     cell = rows[0]["not private"]
     assert (cell["trees"], cell["height"], cell["paper"]) == (19, 6, 9.05) and cell["error"] < 20
-    assert max(map(len, bojarski_2014.as_text(rows).splitlines())) <= 88
+    assert max(map(len, bojarski_2014.as_text(rows).splitlines())) <= 80
     bojarski_2014.draw(rows, tmp_path / "p.png")
     assert (tmp_path / "p.png").stat().st_size > 10_000
 

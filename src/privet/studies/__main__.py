@@ -37,6 +37,9 @@ HEADS = {
 """What is shown of each row of the first study, and under which head."""
 
 
+Text = Callable[[Sequence[Mapping[str, Any]]], str]
+
+
 def say(text: str) -> None:
     """Print without a line's end."""
     sys.stdout.write(text)
@@ -59,10 +62,12 @@ def main() -> None:
             path.with_suffix(".txt").write_text(_curves_text(name, rows), encoding="utf-8")
             draw(rows, path.with_suffix(".png"), BOXES.get(name, ()))
             say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
+        if name in TABLES and rows:
+            path.with_suffix(".txt").write_text(TABLES[name](rows), encoding="utf-8")
+            say(f"Wrote {path.with_suffix('.txt')}\n")
         if name == "bojarski-2014" and rows:
-            path.with_suffix(".txt").write_text(bojarski_2014.as_text(rows), encoding="utf-8")
             bojarski_2014.draw(rows, path.with_suffix(".png"))
-            say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
+            say(f"Wrote {path.with_suffix('.png')}\n")
         say("\n")
 
 
@@ -109,11 +114,18 @@ def _lacks_data(name: str) -> bool:
 def _bojarski_2014(quick: bool) -> list[dict[str, Any]]:
     if _lacks_data("bojarski-2014"):
         return []
-    rows = []
-    for row in bojarski_2014.run(quick):
+    return _table(bojarski_2014.run(quick), bojarski_2014.as_text)
+
+
+def _table(found: Iterator[dict[str, Any]], text: Text) -> list[dict[str, Any]]:
+    """Rows of a study, printed as they come."""
+    rows: list[dict[str, Any]] = []
+    told = 0
+    for row in found:
         rows.append(row)
-        lines = bojarski_2014.as_text(rows).splitlines()
-        say("\n".join(lines if len(rows) == 1 else lines[-1:]) + "\n")
+        lines = text(rows).splitlines()
+        say("\n".join(lines[told:]) + "\n")
+        told = len(lines)
         sys.stdout.flush()
     return rows
 
@@ -122,19 +134,7 @@ def _voting(quick: bool) -> list[dict[str, Any]]:
     if _lacks_data("voting"):
         return []
     sizes = {"names": ("magic", "acs_income_ne"), "epsilons": (1.0,), "depths": (8,)} if quick else {}
-    say("Ways of voting with adaptive trees; posterior voting with other trees. Means over\n")
-    say("tables and folds; p: paired against adaptive, posterior (Wilcoxon).\n")
-    say(f"{'ε':<5}{'voting':<24}{'AUC':>8}{'p':>9}{'accuracy':>10}{'log loss':>10}{'p':>9}\n")
-    rows = []
-    for row in voting.run(**sizes):  # type: ignore[arg-type]
-        rows.append(row)
-        for name, means in row.items():
-            if name != "epsilon":
-                ps = [f"{means[p]:.1g}" if p in means else "" for p in ("p, AUC", "p, log loss")]
-                say(f"{row['epsilon']:<5}{name:<24}{means['AUC']:>8.4f}{ps[0]:>9}{means['accuracy']:>10.4f}")
-                say(f"{means['log loss']:>10.4f}{ps[1]:>9}\n")
-        sys.stdout.flush()
-    return rows
+    return _table(voting.run(**sizes), voting.as_text)  # type: ignore[arg-type]
 
 
 def _bands(quick: bool) -> list[dict[str, Any]]:
@@ -178,6 +178,7 @@ VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {
     "fletcher-islam-2015": fletcher_islam_2015.verdict,
     "greedy-shares": greedy_shares.verdict,
 }
+TABLES: Mapping[str, Text] = {"bojarski-2014": bojarski_2014.as_text, "voting": voting.as_text}
 BOXES = {"jagannathan-2012": ("sum", "posterior")}
 """Ways that a study shows in box plots, as its paper does."""
 

@@ -7,7 +7,7 @@ is not charged here either. Twins without privacy show whether the trees are the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,19 +126,19 @@ def _error(
     return float((forest.predict(rows.take(test)) != labels[test]).mean())
 
 
-def as_text(rows: Sequence[Row]) -> str:
+def as_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """The table, within eighty columns."""
-    head = f"{'':<14}{'voting':<11}" + "".join(f"{kind:>13}{'paper':>13}{'':>5}" for kind in (PRIVATE, TWIN))
+    head = f"{'':<13}{'voting':<10}" + "".join(f"{kind:>12}{'paper':>12}{'':>4}" for kind in (PRIVATE, TWIN))
     lines = ["Test error in %, with 95 % intervals; ok: within the paper's interval or better", head]
     for row in rows:
         cells = "".join(
-            f"{row[kind]['error']:>7.2f}±{row[kind]['interval']:<5.2f}"
-            f"{row[kind]['paper']:>7.2f}±{row[kind]['paper interval']:<5.2f}"
-            f"{'ok' if row[kind]['reached'] else '':>5}"
+            f"{row[kind]['error']:>7.2f}±{row[kind]['interval']:<4.2f}"
+            f"{row[kind]['paper']:>7.2f}±{row[kind]['paper interval']:<4.2f}"
+            f"{'ok' if row[kind]['reached'] else '':>4}"
             for kind in (PRIVATE, TWIN)
         )
-        lines.append(f"{row['data']:<14}{row['voting']:<11}{cells}".rstrip())
-    return "\n".join([*lines, ""])
+        lines.append(f"{row['data']:<13}{row['voting']:<10}{cells}".rstrip())
+    return "\n".join([*(line.rstrip() for line in lines), ""])
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:

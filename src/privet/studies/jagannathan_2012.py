@@ -19,6 +19,7 @@ import pyarrow as pa
 from sklearn.model_selection import StratifiedKFold
 
 from privet.learners import CountForestClassifier, CountingTreeClassifier
+from privet.learners.base import PrivateClassifier
 from privet.model import CountForest
 from privet.privacy import Budget, Ledger, protect
 from privet.schema import Schema
@@ -115,10 +116,11 @@ def _over_epsilon(public: Public, seed: int, epsilons: Sequence[float], folds: i
             model: Any = CountForestClassifier(epsilon, **forest).fit(rows).model_
             for voting, accuracy in _votings(public, model, test).items():
                 run[voting, epsilon].append(accuracy)
-            others = {
-                ADAPTIVE: CountForestClassifier(epsilon, random_state=seed),
-                ID3: CountingTreeClassifier(epsilon, variant="sum-queries"),
+            others: dict[str, PrivateClassifier] = {
+                ADAPTIVE: CountForestClassifier(epsilon, random_state=seed)
             }
+            if epsilon == EPSILON:
+                others[ID3] = CountingTreeClassifier(epsilon, variant="sum-queries")
             for way, learner in others.items():
                 shares = learner.fit(rows).model_.shares(public.rows.take(test))
                 run[way, epsilon].append(_accuracy(public, shares, test))

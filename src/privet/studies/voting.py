@@ -5,7 +5,7 @@ Real tables with two labels; every way is paired with adaptive trees and posteri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,22 @@ def fixed_structures(depths: tuple[int, ...]) -> dict[str, dict[str, Any]]:
         for depth in depths:
             named[f"{structure}, depth {depth}"] = {"structure": structure, "max_depth": depth}
     return named
+
+
+def as_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The table, within eighty columns."""
+    lines = [
+        "Ways of voting with adaptive trees; posterior voting with other trees.",
+        "Means over tables and folds; p: paired against the first line (Wilcoxon).",
+        f"{'ε':<5}{'voting or structure':<26}{'AUC':>8}{'p':>8}{'accuracy':>10}{'log loss':>10}{'p':>8}",
+    ]
+    for row in rows:
+        for name, means in row.items():
+            if name != "epsilon":
+                ps = [f"{means[p]:.1g}" if p in means else "" for p in ("p, AUC", "p, log loss")]
+                scores = f"{means['AUC']:>8.4f}{ps[0]:>8}{means['accuracy']:>10.4f}{means['log loss']:>10.4f}"
+                lines.append(f"{row['epsilon']:<5}{name:<26}{scores}{ps[1]:>8}".rstrip())
+    return "\n".join([*lines, ""])
 
 
 def _scores(truth: np.ndarray, share: np.ndarray) -> tuple[float, ...]:
