@@ -163,6 +163,14 @@ def test_the_bound_is_told_where_it_holds():
     assert f"{found.value.error:.0%}" in found.says
 
 
+def test_no_bound_is_told_for_trees_that_look_at_rows():
+    blind = CountForestClassifier(1.0, structure="bojarski", max_depth=2, n_trees=900, voting="majority")
+    assert "below about" in blind.plan(SCHEMA, 20_000).bounds[0].says
+    for changes in ({"structure": "adaptive"}, {"rows": "disjoint"}, {"delta": 1e-6}):
+        bound = CountForestClassifier(**{**blind.get_params(), **changes}).plan(SCHEMA, 20_000).bounds[0]
+        assert "none is known" in bound.says and bound.value is None
+
+
 @pytest.fixture
 def schema_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -190,3 +198,4 @@ def test_the_command_refuses_what_cannot_be_planned(schema_file, capsys):
     assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--plot", schema_file]) == 2
     assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--plot", "a.docx"]) == 1
     assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--trees", "5"]) == 2
+    assert main(["plan", schema_file, "--rows", "10", "--epsilon", "1", "--voting", "majority"]) == 2

@@ -32,6 +32,7 @@ from privet.model.effects import effects
 from privet.model.gains import forest_gains, split_gains
 from privet.pictures.report import main_figure
 from privet.pictures.shapes import Shapes
+from privet.pictures.style import save_picture
 from privet.privacy import StudyBits
 
 FEATURES = [
@@ -181,6 +182,25 @@ def test_a_page_says_when_no_promise_holds():
     protected = protect(X, SCHEMA, account, y, StudyBits(1))
     learner = CountForestClassifier(1.0, n_trees=3, max_depth=3).fit(protected)
     assert "No promise holds" in explain(learner)
+
+
+def test_any_name_can_be_shown(tmp_path):
+    """Dollars begin no formula, tags no element, long names no flood, and no letter is refused."""
+    strange = ["$x^{$", "<b>bold</b>", "年齢", "a" * 300, "{" * 3, "back\\slash $1 and $2"]
+    features = [Continuous(name, 0, 1) for name in strange[:3]] + [Categorical("$c_", strange, missing=True)]
+    schema = Schema(features, Label("$y$", ["$a^$b$", "<i>"]))
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((3000, 3)).astype(object), rng.choice(np.array(strange, object), 3000)])
+    y = np.where(X[:, 0].astype(float) > 0.5, "$a^$b$", "<i>")
+    for learner in (
+        BoostingClassifier(8.0, 1e-6, schema=schema, random_state=0),
+        CountForestClassifier(8.0, n_trees=3, max_depth=3, schema=schema, random_state=0),
+    ):
+        model = learner.fit(X, y).model_
+        page = Page(explain(model))
+        assert page.open == []
+        assert "$x^{$" in page.text and "<b>bold</b>" in page.text and "年齢" in page.text
+        save_picture(main_figure(model), tmp_path / f"{learner.__class__.__name__}.png")
 
 
 def test_the_main_picture_is_drawn(model, tmp_path):

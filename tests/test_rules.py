@@ -7,7 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from privet import Categorical, Continuous, CountForestClassifier, Label, MajorityForestClassifier, Schema
+from privet import (
+    BoostingClassifier,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    MajorityForestClassifier,
+    Schema,
+)
 from privet.errors import QuestionError
 from privet.model.counts import node_counts
 from privet.model.rules import Rules, counted_rules, path_masks
@@ -133,6 +141,14 @@ def test_rules_are_chosen_by_label_support_and_number(counted):
         counted.rules(label="fine")
     with pytest.raises(QuestionError, match="sort must be"):
         counted.rules(sort="beauty")
+
+
+def test_an_estimator_hands_its_rules_on():
+    forest = CountForestClassifier(4.0, n_trees=5, max_depth=3, schema=SCHEMA, random_state=0)
+    forest.fit(*patients())
+    assert str(forest.rules(3, label="good")) == str(forest.model_.rules(3, label="good"))
+    with pytest.raises(QuestionError, match="shapes, not rules"):
+        BoostingClassifier(1.0, schema=SCHEMA).fit(*patients()).rules()
 
 
 def test_counts_of_inner_nodes_are_sums_and_so_is_their_noise(counted):

@@ -35,7 +35,16 @@ LEARNERS: Mapping[str, type[PrivateClassifier]] = {
     "greedy-tree": GreedyTreeClassifier,
     "majority-forest": MajorityForestClassifier,
 }
-OPTIONS = {"delta": "--delta", "n_trees": "--trees", "max_depth": "--depth", "random_state": "--seed"}
+OPTIONS = {
+    "delta": "--delta",
+    "n_trees": "--trees",
+    "max_depth": "--depth",
+    "structure": "--structure",
+    "voting": "--voting",
+    "random_state": "--seed",
+}
+Structure = Annotated[str | None, typer.Option(metavar="NAME", help="Structure of a count forest.")]
+Voting = Annotated[str | None, typer.Option(metavar="NAME", help="Voting of a count forest.")]
 
 
 def fit(
@@ -51,6 +60,8 @@ def fit(
     ] = None,
     trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
+    structure: Structure = None,
+    voting: Voting = None,
     seed: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, max=2**32 - 1, help="Fixes the public structure, never the noise."),
@@ -63,7 +74,10 @@ def fit(
 
     Everything that can be checked without reading rows is checked before anything is charged.
     """
-    options = {"delta": delta, "n_trees": trees, "max_depth": depth, "random_state": seed}
+    options = {
+        "delta": delta, "n_trees": trees, "max_depth": depth, "structure": structure, "voting": voting,
+        "random_state": seed,
+    }  # fmt: skip
     estimator = make_estimator(learner, epsilon, options)
     require_table_file(data)
     require_new_file(out_file)

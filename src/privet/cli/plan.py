@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privet.cli.arguments import Json
-from privet.cli.fit import LEARNERS, make_estimator
+from privet.cli.fit import LEARNERS, Structure, Voting, make_estimator
 from privet.cli.output import facts, out, require_new_file, show_json, table
 from privet.learners.plan import FitPlan
 from privet.pictures.plan import draw_plan
@@ -31,6 +31,8 @@ def plan(
     ] = None,
     trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
+    structure: Structure = None,
+    voting: Voting = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Fixes the public structure.")
     ] = None,
@@ -40,7 +42,10 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a fit would ask and build. Reads no row and costs nothing."""
-    options = {"delta": delta, "n_trees": trees, "max_depth": depth, "random_state": seed}
+    options = {
+        "delta": delta, "n_trees": trees, "max_depth": depth, "structure": structure, "voting": voting,
+        "random_state": seed,
+    }  # fmt: skip
     estimator = make_estimator(learner, epsilon, options)
     if plot is not None:
         require_matplotlib()

@@ -17,9 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.data import schema_from_data
-from privet.errors import PrivacyLeakWarning, SchemaError
+from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.learners.plan import FitPlan, public_rows
 from privet.model import PrivacyCard
+from privet.model.rules import Rules
 from privet.privacy import NEIGHBOURS, Account, Budget, Ledger, Protected, protect
 from privet.privacy.budget import exact
 from privet.progress import progress_bar
@@ -111,6 +112,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Label of each row."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def rules(self, top: int | None = None, **selection: Any) -> Rules:
+        """Rules of the fitted model, strongest first: see `privet.model.rules.Rules.select`."""
+        check_is_fitted(self)
+        if not hasattr(self.model_, "rules"):
+            raise QuestionError(
+                "this model has shapes, not rules.", "look at them with privet.explain(model)."
+            )
+        found: Rules = self.model_.rules(top, **selection)
+        return found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,13 +11,14 @@ from privet.model.additive import AdditiveModel
 from privet.model.effects import Effects
 from privet.model.rules import places
 from privet.model.words import written
-from privet.pictures.style import BLUE, FAINT, GRID, INK, SOFT, clean, label_colour, new_figure
+from privet.pictures.style import BLUE, FAINT, GRID, INK, SOFT, clean, label_colour, new_figure, plain
 from privet.schema import Categorical, Continuous
 
 SURE = 2.0
 """Standard deviations of noise that a band shows on either side."""
 
 MOST_CATEGORIES = 12
+LONGEST = 20
 MOST_LABELS = 4
 """Labels whose lines are coloured, those that a feature moves most; the others stay grey."""
 
@@ -75,7 +76,7 @@ class Shapes:
             axis.set_ticks(*self._quantile_ticks(j))
         axes.tick_params(axis="x", rotation=30)
         for name, j in zip(("x", "y"), pair, strict=True):
-            axes.set(**{f"{name}label": self.model.schema.features[j].name})
+            axes.set(**{f"{name}label": plain(self.model.schema.features[j].name, 40)})
         axes.xaxis.label.set(color=SOFT, size=8)
         axes.yaxis.label.set(color=SOFT, size=8)
 
@@ -181,7 +182,7 @@ class Shapes:
                 ecolor=(*_rgb(self._colour(score)), 0.3),
             )  # fmt: skip
         hidden = len(values) - len(order)
-        axes.set_yticks(np.arange(len(order)), [_short(names[i]) for i in order])
+        axes.set_yticks(np.arange(len(order)), [plain(names[i], LONGEST) for i in order])
         axes.set_ylim(-0.7, len(order) - 0.3)
         if hidden:
             axes.annotate(
@@ -212,8 +213,8 @@ class Shapes:
 
         lines = [Line2D([], [], color=self._colour(score), linewidth=2) for score in shown]
         axes.legend(
-            lines, [_short(self.names[score]) for score in shown], ncols=len(shown), loc="lower right",
-            bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7, handlelength=1.0, columnspacing=1.0,
+            lines, [plain(self.names[score], LONGEST) for score in shown], ncols=len(shown),
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7, handlelength=1.0, columnspacing=1.0,
             borderpad=0,
         )  # fmt: skip
 
@@ -232,7 +233,7 @@ class Shapes:
         if isinstance(told, Categorical):
             names = [str(c) for c in told.categories] + ["missing"] * told.missing
             kept = np.flatnonzero(np.diff(ends) > 0.06)
-            return [float(ends[i] + ends[i + 1]) / 2 for i in kept], [_short(names[i], 12) for i in kept]
+            return [float(ends[i] + ends[i + 1]) / 2 for i in kept], [plain(names[i], 12) for i in kept]
         edges = self._edges(feature, told)
         ticks: list[int] = []
         for i, end in enumerate(ends[: len(edges)]):
@@ -256,7 +257,7 @@ def draw_importances(axes: Any, names: list[str], importances: np.ndarray, noise
     speaks = importances > noise
     axes.barh(lines, importances[order], height=0.62, color=[BLUE if speaks[i] else FAINT for i in order])
     axes.vlines(noise[order], lines - 0.42, lines + 0.42, color=INK, linewidth=1.2)
-    axes.set_yticks(lines, [_short(names[i]) for i in order])
+    axes.set_yticks(lines, [plain(names[i], LONGEST) for i in order])
     axes.set_xticks([])
     axes.set_ylim(-0.7, len(order) - 0.3)
 
@@ -282,10 +283,6 @@ def draw_overview(shapes: Shapes, most: int = 8) -> Any:
 
 def _cumulated(shares: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(shares) / shares.sum()])
-
-
-def _short(name: str, most: int = 20) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +44,13 @@ def clean(axes: Any, title: str = "") -> None:
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     if title:
-        axes.set_title(title, loc="left", color=INK, weight="bold", fontsize=10)
+        axes.set_title(plain(title), loc="left", color=INK, weight="bold", fontsize=10)
+
+
+def plain(text: str, most: int = 200) -> str:
+    """A name as it stands, cut where it is too long; a dollar sign begins no formula."""
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    return cut.replace("$", r"\$")
 
 
 def label_colour(label: int, n_labels: int) -> str:
@@ -60,7 +69,8 @@ def blended(colour: str, strength: float) -> tuple[float, float, float]:
 def save_picture(figure: Any, path: str | Path) -> None:
     """Write a figure to a file whose name says the format."""
     try:
-        figure.savefig(path)
+        with _any_letters():
+            figure.savefig(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "unknown format"
         raise PrivetError(
@@ -68,12 +78,20 @@ def save_picture(figure: Any, path: str | Path) -> None:
         ) from None
 
 
+@contextmanager
+def _any_letters() -> Iterator[None]:
+    """Letters that the font of a picture lacks are shown as boxes; nobody needs to be told of each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield
+
+
 def svg_of(figure: Any) -> str:
     """A figure as an SVG element that can stand in a page, the same each time it is drawn."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "privet"}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "privet"}), _any_letters():
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privet.model.tree import Node, nested, released
-from privet.pictures.style import FAINT, INK, SOFT, blended, label_colour, new_figure
+from privet.pictures.style import FAINT, INK, SOFT, blended, label_colour, new_figure, plain
 
 WIDTH, HEIGHT, LINE = 1.75, 0.55, 0.145
 """Inches of a node: its column, the gap below it, and a line of text."""
@@ -131,4 +131,13 @@ def _draw(axes: Any, box: Box, tops: list[float], n_labels: int) -> None:
         lines.append((f"… {box.node.hidden:,} leaves below", SOFT, "normal"))
     for i, (text, ink, weight) in enumerate(lines):
         place = (x, top - (i + 0.5) * LINE)
-        axes.text(*place, text, ha="center", va="center", color=ink, weight=weight, fontsize=6.6, zorder=4)
+        axes.text(
+            *place,
+            plain(text, 40),
+            ha="center",
+            va="center",
+            color=ink,
+            weight=weight,
+            fontsize=6.6,
+            zorder=4,
+        )
