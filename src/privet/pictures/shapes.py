@@ -214,8 +214,8 @@ class Shapes:
         lines = [Line2D([], [], color=self._colour(score), linewidth=2) for score in shown]
         axes.legend(
             lines, [plain(self.names[score], LONGEST) for score in shown], ncols=len(shown),
-            loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7, handlelength=1.0, columnspacing=1.0,
-            borderpad=0,
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7, handlelength=1.0,
+            columnspacing=1.0, borderpad=0,
         )  # fmt: skip
 
     def _shares(self, feature: int) -> np.ndarray:
