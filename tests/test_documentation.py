@@ -26,6 +26,7 @@ EXAMPLES = (
     "docs/asking.md",
     "docs/choosing.md",
     "docs/parties.md",
+    "docs/auditing.md",
 )
 
 

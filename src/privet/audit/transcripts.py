@@ -14,7 +14,7 @@ the exact answers over the scale. That of a selection is read off the exact laws
 random part a row is in is not released; rows that both tables hold are given the same one, and what
 holds for every choice of parts holds for their mixture.
 
-Why this proves the promise for the transcripts looked at: ``docs/auditing.md``.
+Proof note: ``docs/proofs/auditing.md``.
 """
 
 from __future__ import annotations
