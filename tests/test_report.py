@@ -23,11 +23,13 @@ from privet import (
     MajorityForestClassifier,
     Schema,
     explain,
+    plot_tree,
     protect,
 )
 from privet.cli.main import main
-from privet.errors import PrivetError
+from privet.errors import PrivetError, QuestionError
 from privet.kernels.score import score
+from privet.model import UnionForest
 from privet.model.effects import effects
 from privet.model.gains import forest_gains, split_gains
 from privet.pictures.report import main_figure
@@ -170,6 +172,21 @@ def test_a_page_stands_alone_and_names_everything(model, tmp_path):
     assert model.card.promise in page.text and model.schema.label.name in page.text
     assert all(feature.name in page.text for feature in FEATURES)
     assert "nan" not in page.text.lower().replace("finance", "")
+
+
+def test_the_page_of_a_union_tells_its_forests_apart():
+    X, y = patients(1000)
+    forests = []
+    for j in (0, 2):
+        schema = Schema([FEATURES[j]], SCHEMA.label)
+        learner = CountForestClassifier(1.0, n_trees=2, max_depth=3, schema=schema)
+        forests.append(learner.fit(X[:, [j]], y).model_)
+    union = UnionForest(forests, "sum", Schema([FEATURES[0], FEATURES[2]], SCHEMA.label), forests[0].card)
+    text = Page(explain(union)).text
+    assert "Forest 1 of 2" in text and "It knows dose." in text and text.count("Strongest rules") == 2
+    main_figure(union)
+    with pytest.raises(QuestionError, match="no trees of its own"):
+        plot_tree(union)
 
 
 def test_the_same_model_gives_the_same_page(models):

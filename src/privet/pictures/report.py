@@ -21,6 +21,7 @@ from privet.model.effects import Effects, effects
 from privet.model.forest import LabelForest
 from privet.model.gains import forest_gains
 from privet.model.tree import released
+from privet.model.union import UnionForest
 from privet.model.words import condition_text
 from privet.pictures.page import bar, chips, definitions, figure, page, section, table
 from privet.pictures.shapes import Shapes, draw_overview, feature_bins
@@ -50,7 +51,7 @@ def explain(model: Any, path: str | Path | None = None) -> str:
     """
     require_matplotlib()
     model = getattr(model, "model_", model)
-    parts = [part for one in getattr(model, "forests", [model]) for part in _parts(released(one))]
+    parts = _union_parts(model) if isinstance(model, UnionForest) else _parts(released(model))
     label = model.schema.label.name
     text = page(f"What this model says of {label}", [_head(model), *parts, _foot(model.card)])
     if path is not None:
@@ -60,7 +61,7 @@ def explain(model: Any, path: str | Path | None = None) -> str:
 
 def main_figure(model: Any) -> Any:
     """The picture that says most: the shapes of an additive model, or a tree of a forest."""
-    model = released(getattr(model, "forests", [model])[0])
+    model = released(model.forests[0] if isinstance(model, UnionForest) else model)
     if isinstance(model, AdditiveModel):
         return draw_overview(Shapes(model, effects(model)))
     return plot_tree(model)
@@ -237,6 +238,15 @@ def pair_words(shapes: Shapes, pair: tuple[int, int], score: int) -> str:
 
 def _parts(model: Any) -> list[str]:
     return _additive_parts(model) if isinstance(model, AdditiveModel) else _forest_parts(model)
+
+
+def _union_parts(model: UnionForest) -> list[str]:
+    """The parts of every forest, under the features it knows."""
+    parts = []
+    for i, forest in enumerate(model.forests, 1):
+        known = f"It knows {', '.join(forest.schema.feature_names)}. {forest.card.promise}."
+        parts += [section(f"Forest {i} of {len(model.forests)}", known), *_parts(released(forest))]
+    return parts
 
 
 def _forest_parts(model: Any) -> list[str]:
