@@ -68,16 +68,15 @@ def leaf_of_row(additive: Additive, code: np.ndarray, tree: int) -> int:
 
 
 def plain_scores(additive: Additive, code: np.ndarray, n_last: int = 0) -> np.ndarray:
-    """In the order of the kernels: where last trees change, what is settled comes before the intercept."""
-    settled = additive.n_trees - n_last
-    total = np.zeros(additive.n_scores) if n_last else additive.intercept.copy()
+    """In the order of the kernels: what is settled, the intercept, the last trees."""
+    total = np.zeros(additive.n_scores)
     for b in bins_of_row(additive, code):
         total += additive.shapes[b]
     for tree in range(additive.n_trees):
-        if n_last and tree == settled:
+        if tree == additive.n_trees - n_last:
             total += additive.intercept
         total += additive.leaves[tree, leaf_of_row(additive, code, tree)]
-    return total
+    return total if n_last else total + additive.intercept
 
 
 def plain_gradient(scores: np.ndarray, label: int, grid: Grid) -> np.ndarray:
@@ -127,14 +126,16 @@ def test_kernels_equal_their_plain_twins(n_labels):
         asked = np.array([0, 2])
         np.add.at(bins, exact_bins[:, asked].ravel(), np.repeat(gradients, 2, axis=0))
         found = sum_gradients_by_bin(additive, asked, codes, labels, grid)
-        np.testing.assert_array_equal(found, bins)
+        # Clipped to its bound in L1 norm, an entry lies half-way between units: either is right.
+        slack = np.bincount(exact_bins.ravel(), minlength=len(bins))[:, None] * (grid.norm == 1)
+        assert (np.abs(found - bins) <= slack).all()
+        assert (found != bins).mean() < 0.1
         gradients = np.array([plain_gradient(s, y, grid) for s, y in zip(split_scores, labels, strict=True)])
         leaves = np.zeros((4, 8, additive.n_scores))
         for row, gradient in enumerate(gradients):
             leaves[np.arange(4), exact_leaves[row, -4:]] += gradient
         for memory in (None, kept, kept):
             found = sum_gradients_by_leaf(additive, 4, codes, labels, grid, memory)
-            # Clipped to its bound in L1 norm, an entry lies half-way between units: either is right.
             assert (np.abs(found - leaves) <= by_leaf[..., None] * (grid.norm == 1)).all()
             assert (found != leaves).mean() < 0.1
 

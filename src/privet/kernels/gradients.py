@@ -4,9 +4,9 @@ A row's gradient is a vector of integers whose norm never exceeds a bound, whate
 the bound is enforced on the integers themselves, after rounding.
 
 Where a batch is asked again and again, what earlier questions worked out of its rows is kept: their
-bins, and their scores under the part of a model that no longer changes. Both are functions of one row and of
-released values, computed by the same steps whether they are kept or not, so a row's gradient does not
-depend on that.
+bins, their leaves in the trees that are asked, and their scores under the part of a model that no longer
+changes. These are functions of one row and of released values, computed by the same steps in the same order
+whether they are kept or not, so a row's gradient does not depend on that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row_leaves, score
+from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row_leaves
 from privet.structure import Additive, Bins
 
 Kept = dict[str, Any] | None
@@ -58,11 +58,10 @@ def count_leaves_of_last(
 ) -> np.ndarray:
     """Rows by leaf of the last ``n_trees`` trees, ``(trees, leaves)``."""
     additive, codes = _binned(additive, codes, kept)
-    turns = packed_turns(additive.turns[:, -n_trees:])
-    n_leaves = additive.leaves.shape[1]
-    out = np.zeros((_parts(codes), n_trees * n_leaves), np.int64)
-    _count_leaves(codes, *bin_arrays(additive), turns, n_trees, n_leaves, out)
-    return out.sum(axis=0).reshape(n_trees, n_leaves)
+    leaf_numbers = _last_leaves(additive, n_trees, codes, kept)
+    out = np.zeros((_parts(codes), n_trees, additive.leaves.shape[1]), np.int64)
+    _count_leaves(leaf_numbers, out)
+    return np.asarray(out.sum(axis=0))
 
 
 def sum_gradients_by_bin(
@@ -76,8 +75,8 @@ def sum_gradients_by_bin(
     """Sums of gradients by bin of the ``asked`` features, ``(bins, scores)``; other bins stay zero."""
     additive, codes = _binned(additive, codes, kept)
     out = np.zeros((_parts(codes), additive.bins.n_bins, additive.n_scores), np.int64)
-    scores = score(additive, codes)
-    _sum_bins(codes, labels, scores, *bin_arrays(additive), asked.astype(np.int64), *_limits(grid), out)
+    scores = _settled_scores(additive, 0, codes, kept) + additive.intercept
+    _sum_bins(codes, labels, scores, additive.bins.first, asked.astype(np.int64), *_limits(grid), out)
     return np.asarray(out.sum(axis=0))
 
 
@@ -87,10 +86,10 @@ def sum_gradients_by_leaf(
     """Sums of gradients by leaf of the last ``n_trees`` trees, ``(trees, leaves, scores)``."""
     additive, codes = _binned(additive, codes, kept)
     scores = _settled_scores(additive, n_trees, codes, kept)
-    turns, leaves = packed_turns(additive.turns[:, -n_trees:]), additive.leaves[-n_trees:]
+    leaf_numbers = _last_leaves(additive, n_trees, codes, kept)
+    leaves = additive.leaves[-n_trees:]
     out = np.zeros((_parts(codes), *leaves.shape), np.int64)
-    last = (turns, additive.intercept, leaves)
-    _sum_leaves(codes, labels, scores, *bin_arrays(additive), *last, *_limits(grid), out)
+    _sum_leaves(leaf_numbers, labels, scores, additive.intercept, leaves, *_limits(grid), out)
     return np.asarray(out.sum(axis=0))
 
 
@@ -100,22 +99,49 @@ def _binned(additive: Additive, codes: np.ndarray, kept: Kept) -> tuple[Additive
     views = additive.bins.views
     key = _digest(views.source, views.start, views.table)
     if kept and kept["bins"][0] != key:
-        kept.clear()  # scores were made from the other bins
+        kept.clear()  # the rest was made from the other bins
     dtype = np.uint8 if sizes.max() <= 256 else np.uint16
     bins = _from_kept(kept, "bins", key, lambda: _to_bins(codes, additive.bins, dtype))
     return replace(additive, bins=Bins.of([np.arange(size) for size in sizes], sizes.tolist())), bins
 
 
+def _last_leaves(additive: Additive, n_last: int, codes: np.ndarray, kept: Kept) -> np.ndarray:
+    """Leaf of every row in each of the last trees, ``(rows, trees)``, and in some that are not there."""
+    turns = packed_turns(additive.turns[:, -n_last:])
+    key = _digest(turns)
+    return np.asarray(_from_kept(kept, "leaves", key, lambda: _find_leaves(additive, turns, codes)))
+
+
+def _find_leaves(additive: Additive, turns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    packed = np.empty((codes.shape[1], turns.shape[1]), np.uint64)
+    _pack_leaves(codes, *bin_arrays(additive), turns, packed)
+    return packed.view(np.uint8)
+
+
 def _settled_scores(additive: Additive, n_last: int, codes: np.ndarray, kept: Kept) -> np.ndarray:
-    """Scores under all but the intercept and the last trees, which change from question to question."""
-    settled = replace(
-        additive,
-        intercept=np.zeros(additive.n_scores),
-        turns=additive.turns[:, :-n_last],
-        leaves=additive.leaves[:-n_last],
-    )
-    key = _digest(settled.shapes, settled.turns, settled.leaves)
-    return np.asarray(_from_kept(kept, "scores", key, lambda: score(settled, codes)))
+    """Scores under all but the intercept and the last trees, which change from question to question.
+
+    Trees are added one after the other, so that scores under the first of them, if they were kept, lead
+    to the same sum as a new start.
+    """
+    n_settled = additive.n_trees - n_last
+    known = kept.get("scores", ()) if kept else ()
+    if known and known[2] <= n_settled and known[0] == _first_digest(additive, known[2]):
+        scores, done = known[1], known[2]
+    else:
+        scores, done = np.zeros((codes.shape[1], additive.n_scores)), 0
+        _add_shapes(codes, additive.bins.first, additive.shapes, scores)
+    if done < n_settled:
+        turns, leaves = additive.turns[:, done:n_settled], additive.leaves[done:n_settled]
+        scores = scores.copy()
+        _add_scores(_find_leaves(additive, packed_turns(turns), codes), leaves, scores)
+    if kept is not None:
+        kept["scores"] = (_first_digest(additive, n_settled), scores, n_settled)
+    return scores
+
+
+def _first_digest(additive: Additive, n_trees: int) -> bytes:
+    return _digest(additive.shapes, additive.turns[:, :n_trees], additive.leaves[:n_trees])
 
 
 def _from_kept(kept: Kept, name: str, key: bytes, make: Callable[[], np.ndarray]) -> Any:
@@ -215,66 +241,102 @@ def _count_bins(codes, labels, source, start, table, first, out):  # type: ignor
 
 
 @numba.njit(parallel=True, cache=True)
-def _count_leaves(codes, source, start, table, first, turns, n_trees, n_leaves, out):  # type: ignore[no-untyped-def]
-    n_rows, parts = codes.shape[1], len(out)
-    for part in numba.prange(parts):
+def _pack_leaves(codes, source, start, table, first, turns, packed):  # type: ignore[no-untyped-def]
+    n_rows = codes.shape[1]
+    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
         block = np.empty((BLOCK, len(source)), np.int64)
-        packed = np.empty(turns.shape[1], np.uint64)
-        leaf = packed.view(np.uint8)
+        row = b * BLOCK
+        rows = min(n_rows, row + BLOCK) - row
+        load_bins(codes, source, start, table, first, row, rows, block)
+        for i in range(rows):
+            row_leaves(block[i], turns, packed[row + i])
+
+
+@numba.njit(parallel=True, cache=True)
+def _count_leaves(leaf, out):  # type: ignore[no-untyped-def]
+    n_rows, parts = len(leaf), len(out)
+    for part in numba.prange(parts):
         for row in range(part * BLOCK, n_rows, parts * BLOCK):
-            rows = min(n_rows, row + BLOCK) - row
-            load_bins(codes, source, start, table, first, row, rows, block)
-            for i in range(rows):
-                row_leaves(block[i], turns, packed)
-                for t in range(n_trees):
-                    out[part, t * n_leaves + leaf[t]] += 1
+            for t in range(out.shape[1]):
+                counts = out[part, t]
+                for i in range(row, min(n_rows, row + BLOCK)):
+                    counts[leaf[i, t]] += 1
+
+
+@numba.njit(parallel=True, cache=True)
+def _add_shapes(bins, first, shapes, scores):  # type: ignore[no-untyped-def]
+    n_rows = len(scores)
+    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
+        for j in range(len(bins)):
+            values = shapes[first[j] : first[j + 1]]
+            for i in range(b * BLOCK, min(n_rows, (b + 1) * BLOCK)):
+                for k in range(scores.shape[1]):
+                    scores[i, k] += values[bins[j, i], k]
+
+
+@numba.njit(parallel=True, cache=True)
+def _add_scores(leaf, leaves, scores):  # type: ignore[no-untyped-def]
+    n_rows = len(leaf)
+    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
+        first = b * BLOCK
+        _add_trees(leaf[first : first + BLOCK], leaves, scores[first : first + BLOCK])
+
+
+@numba.njit(cache=True)
+def _add_trees(leaf, leaves, scores):  # type: ignore[no-untyped-def]
+    """Tree after tree: its values then stay in the first cache."""
+    for t in range(len(leaves)):
+        if scores.shape[1] == 1:
+            values, sums = leaves[t, :, 0], scores[:, 0]
+            for i in range(len(scores)):
+                sums[i] += values[leaf[i, t]]
+        else:
+            for i in range(len(scores)):
+                for k in range(scores.shape[1]):
+                    scores[i, k] += leaves[t, leaf[i, t], k]
+
+
+@numba.njit(cache=True)
+def _add_gradients(cell, gradients, out):  # type: ignore[no-untyped-def]
+    if out.shape[1] == 1:
+        sums, ones = out[:, 0], gradients[:, 0]
+        for i in range(len(cell)):
+            sums[cell[i]] += ones[i]
+    else:
+        for i in range(len(cell)):
+            for k in range(out.shape[1]):
+                out[cell[i], k] += gradients[i, k]
 
 
 @numba.njit(parallel=True, cache=True)
 def _sum_bins(  # type: ignore[no-untyped-def]
-    codes, labels, scores, source, start, table, first, asked, unit, clip, norm, bound, out
+    bins, labels, scores, first, asked, unit, clip, norm, bound, out
 ):  # fmt: skip
-    n_rows, parts, n_scores = codes.shape[1], len(out), scores.shape[1]
+    n_rows, parts, n_scores = bins.shape[1], len(out), scores.shape[1]
     for part in numba.prange(parts):
-        real, gradient = np.empty(n_scores), np.empty((BLOCK, n_scores), np.int64)
+        real, gradients = np.empty(n_scores), np.empty((BLOCK, n_scores), np.int64)
         for row in range(part * BLOCK, n_rows, parts * BLOCK):
-            rows = min(n_rows, row + BLOCK) - row
-            for i in range(rows):
-                row_gradient(scores[row + i], labels[row + i], unit, clip, norm, bound, real, gradient[i])
+            last = min(n_rows, row + BLOCK)
+            for i in range(row, last):
+                row_gradient(scores[i], labels[i], unit, clip, norm, bound, real, gradients[i - row])
             for j in asked:
-                sums = out[part, first[j] : first[j + 1]]
-                for i in range(rows):
-                    cell = table[start[j] + codes[source[j], row + i]]
-                    for k in range(n_scores):
-                        sums[cell, k] += gradient[i, k]
+                _add_gradients(bins[j, row:last], gradients, out[part, first[j] : first[j + 1]])
 
 
 @numba.njit(parallel=True, cache=True)
 def _sum_leaves(  # type: ignore[no-untyped-def]
-    codes, labels, scores, source, start, table, first, turns, intercept, leaves, unit, clip, norm, bound, out
+    leaf, labels, scores, intercept, leaves, unit, clip, norm, bound, out
 ):  # fmt: skip
-    """Tree after tree within a block of rows: its leaves and sums then stay in the first cache."""
-    n_rows, parts, n_scores, n_trees = codes.shape[1], len(out), scores.shape[1], len(leaves)
+    n_rows, parts, n_scores = len(leaf), len(out), scores.shape[1]
     for part in numba.prange(parts):
-        block = np.empty((BLOCK, len(source)), np.int64)
-        packed = np.empty((BLOCK, turns.shape[1]), np.uint64)
-        leaf = packed.view(np.uint8)
         total, real = np.empty((BLOCK, n_scores)), np.empty(n_scores)
-        gradient = np.empty((BLOCK, n_scores), np.int64)
+        gradients = np.empty((BLOCK, n_scores), np.int64)
         for row in range(part * BLOCK, n_rows, parts * BLOCK):
-            rows = min(n_rows, row + BLOCK) - row
-            load_bins(codes, source, start, table, first, row, rows, block)
+            last = min(n_rows, row + BLOCK)
+            rows = last - row
+            total[:rows] = scores[row:last] + intercept
+            _add_trees(leaf[row:last], leaves, total[:rows])
             for i in range(rows):
-                row_leaves(block[i], turns, packed[i])
-                for k in range(n_scores):
-                    total[i, k] = scores[row + i, k] + intercept[k]
-            for t in range(n_trees):
-                for i in range(rows):
-                    for k in range(n_scores):
-                        total[i, k] += leaves[t, leaf[i, t], k]
-            for i in range(rows):
-                row_gradient(total[i], labels[row + i], unit, clip, norm, bound, real, gradient[i])
-            for t in range(n_trees):
-                for i in range(rows):
-                    for k in range(n_scores):
-                        out[part, t, leaf[i, t], k] += gradient[i, k]
+                row_gradient(total[i], labels[row + i], unit, clip, norm, bound, real, gradients[i])
+            for t in range(len(leaves)):
+                _add_gradients(leaf[row:last, t], gradients, out[part, t])

@@ -291,7 +291,7 @@ def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> P
         return plan
     plan = _pure_binary(plan, evidence) if n_labels <= 2 else _pure_several(plan, evidence)
     deepest = floor(log2(max(n_rows / 100, 1)))
-    return replace(plan, depth=int(np.clip(min(plan.depth, deepest), 2, 6)))
+    return replace(plan, depth=max(min(plan.depth, deepest), 2))
 
 
 def _pure_binary(plan: Plan, evidence: float) -> Plan:
@@ -303,9 +303,10 @@ def _pure_binary(plan: Plan, evidence: float) -> Plan:
             tree_step=step, tree_scale=0.5, least_energy=0.03,
         )  # fmt: skip
     _, shapes, trees = _shares("0.4", "0.5")
+    passes, n_trees, depth = (1, 8, 6) if evidence < 8000 else (2, 16, 7)
     return replace(
-        plan, shape_share=shapes, tree_share=trees, rounds=4, tree_passes=1, n_trees=8, depth=6,
-        tree_scale=0.5, pull=10.0,
+        plan, shape_share=shapes, tree_share=trees, rounds=4, tree_passes=passes, n_trees=n_trees,
+        depth=depth, tree_scale=0.5, pull=10.0,
     )  # fmt: skip
 
 
