@@ -23,7 +23,7 @@ from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row
 from privet.structure import Additive, Bins
 
 Kept = dict[str, Any] | None
-"""What is kept of a batch: a value by name, beside a digest of all that it was made from."""
+"""What is kept of a batch: values by name, beside the bins, or a digest of all else, they were made from."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,20 @@ def sum_gradients_by_leaf(
 
 def _binned(additive: Additive, codes: np.ndarray, kept: Kept) -> tuple[Additive, np.ndarray]:
     """Codes replaced by bins, which are small numbers with small tables, and a model that reads them."""
-    sizes = np.diff(additive.bins.first)
-    views = additive.bins.views
-    key = _digest(views.source, views.start, views.table)
-    if kept and kept["bins"][0] != key:
+    if kept and kept["bins"][0] is not additive.bins:
         kept.clear()  # the rest was made from the other bins
-    dtype = np.uint8 if sizes.max() <= 256 else np.uint16
-    bins = _from_kept(kept, "bins", key, lambda: _to_bins(codes, additive.bins, dtype))
-    return replace(additive, bins=Bins.of([np.arange(size) for size in sizes], sizes.tolist())), bins
+    known = kept["bins"] if kept else (additive.bins, *_to_bins(additive.bins, codes))
+    if kept is not None:
+        kept["bins"] = known
+    return replace(additive, bins=known[1]), known[2]
+
+
+def _to_bins(bins: Bins, codes: np.ndarray) -> tuple[Bins, np.ndarray]:
+    views, sizes = bins.views, np.diff(bins.first)
+    out = np.empty((len(sizes), codes.shape[1]), np.uint8 if sizes.max() <= 256 else np.uint16)
+    for row, feature, start in zip(out, views.source, views.start, strict=True):
+        row[:] = views.table[start:][codes[feature]]
+    return Bins.of([np.arange(size) for size in sizes], sizes.tolist()), out
 
 
 def _last_leaves(additive: Additive, n_last: int, codes: np.ndarray, kept: Kept) -> np.ndarray:
@@ -157,14 +163,6 @@ def _digest(*arrays: np.ndarray) -> bytes:
     for array in arrays:
         digest.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).data)
     return digest.digest()
-
-
-def _to_bins(codes: np.ndarray, bins: Bins, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
-    views = bins.views
-    out: np.ndarray = np.empty((len(views.source), codes.shape[1]), dtype)
-    for row, feature, start in zip(out, views.source, views.start, strict=True):
-        row[:] = views.table[start:][codes[feature]]
-    return out
 
 
 def _limits(grid: Grid) -> tuple[float, float, int, int]:
