@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -114,10 +115,27 @@ def test_a_forest_stops_below_its_least_rows():
 
 def test_leaves_vote_with_their_confidence():
     frame = rows()
-    model = GreedyForestClassifier(epsilon=5, schema=SCHEMA).fit(frame[FEATURES], frame["y"]).model_
-    said = model.predictor.values
+    forest = GreedyForestClassifier(epsilon=5, schema=SCHEMA, voting="confidence")
+    said = forest.fit(frame[FEATURES], frame["y"]).model_.predictor.values
     assert ((said > 0).sum(axis=1) == 1).all()
     assert said.max() <= 1
+
+
+def test_thin_leaves_say_what_their_ancestors_say():
+    """A thin leaf whose noise favours a label that its parent hardly has."""
+    frame = rows()
+    fitted = GreedyForestClassifier(epsilon=5, schema=SCHEMA, n_trees=1).fit(frame[FEATURES], frame["y"])
+    model, root = fitted.model_, 0
+    first = int(model.trees.child[root])
+    counts = model.counts.copy()
+    counts[root], counts[first] = [900, 50, 50], [-8, 12, 3]
+    noisy = np.full(len(counts), 100.0)
+    loud, quiet = (
+        replace(model, counts=counts, variance=noisy, votes=votes).node_shares[first]
+        for votes in ("confidence", "posterior")
+    )
+    assert loud.argmax() == 1
+    assert quiet.argmax() == 0 and quiet[0] > 0.7
 
 
 def test_the_most_informative_choice_by_hand():
@@ -148,6 +166,7 @@ def test_sum_queries_share_the_budget_as_their_paper_counts_them():
         (GreedyForestClassifier(n_trees=True), "n_trees"),
         (GreedyForestClassifier(max_depth=0), "max_depth"),
         (GreedyForestClassifier(min_rows=-1), "min_rows"),
+        (GreedyForestClassifier(voting="loud"), "voting"),
         (GreedyForestClassifier(continuous="yes"), "continuous"),
     ],
 )

@@ -31,6 +31,7 @@ from privet.schema import Schema
 
 CRITERION = "gini"
 MOST_TREES = 1000
+VOTINGS = ("posterior", "confidence")
 
 
 class GreedyForestClassifier(PrivateClassifier):
@@ -38,7 +39,7 @@ class GreedyForestClassifier(PrivateClassifier):
 
     Each node is a rule with a label, a confidence and a support. A leaf with fewer than ``min_rows`` noisy
     rows, or with one label alone, is split no further. A split above leaves is taken back if it is no purer
-    than its node. Trees vote with their leaf's most frequent label, weighted by its share.
+    than its node.
 
     The paper's own accounting does not keep its budget: its trees ask two questions more on a path than are
     paid for, and its noise follows from a noisy number of rows. Here a tree of ``max_depth`` levels of
@@ -57,6 +58,10 @@ class GreedyForestClassifier(PrivateClassifier):
         Levels of nodes, the root's included.
     min_rows : float
         Noisy rows that a node needs to be split.
+    voting : {"posterior", "confidence"}
+        "posterior" is ours: a leaf's shares follow from the noisy counts of all nodes on its path, as far as
+        their noise lets each speak. "confidence" is the paper's: a leaf votes with its most frequent label,
+        weighted by that label's share.
     continuous : {"mechanism", "bins"}
         As in `GreedyTreeClassifier`; the paper has categorical features only.
     n_bins : int
@@ -86,6 +91,7 @@ class GreedyForestClassifier(PrivateClassifier):
         n_trees: int = 4,
         max_depth: int = 5,
         min_rows: float = 100,
+        voting: str = "posterior",
         continuous: str = "mechanism",
         n_bins: int = 10,
         schema: Any = None,
@@ -97,6 +103,7 @@ class GreedyForestClassifier(PrivateClassifier):
         self.n_trees = n_trees
         self.max_depth = max_depth
         self.min_rows = min_rows
+        self.voting = voting
         self.continuous = continuous
         self.n_bins = n_bins
         self.schema = schema
@@ -118,7 +125,7 @@ class GreedyForestClassifier(PrivateClassifier):
         }
         card = self._card(protected, learner)
         variance = 1 / known.precision[kept]
-        return RuleForest(trees, known.mean[kept], variance, "confidence", protected.schema, card)
+        return RuleForest(trees, known.mean[kept], variance, self.voting, protected.schema, card)
 
     def _grown(self, protected: Protected, menu: Menu) -> tuple[Growth, CountEstimates]:
         """The forest, and the noisy label counts of its nodes."""
@@ -207,5 +214,7 @@ class GreedyForestClassifier(PrivateClassifier):
         whole = isinstance(self.n_trees, int | np.integer) and not isinstance(self.n_trees, bool)
         if not whole or not 1 <= self.n_trees <= MOST_TREES:
             raise QuestionError(f"n_trees must be a whole number from 1 to {MOST_TREES}.")
+        if self.voting not in VOTINGS:
+            raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
         if not self.min_rows >= 0:
             raise QuestionError("min_rows cannot be negative.")

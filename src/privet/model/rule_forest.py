@@ -16,11 +16,12 @@ from privet.kernels.predict import normalised, row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.rules import Rules, counted_rules
+from privet.model.voting import node_posterior
 from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
 from privet.structure import LeafVotes, MultiwayTrees, Views
 
-VOTES = ("counts", "confidence")
+VOTES = ("counts", "confidence", "posterior")
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,9 @@ class RuleForest:
         Noisy, of every node, as corrected by the learner.
     variance : float64 (nodes,)
         Of the noise of one count.
-    votes : {"counts", "confidence"}
-        What a leaf says: shares of its counts, or its most frequent label weighted by that label's share.
+    votes : {"counts", "confidence", "posterior"}
+        What a leaf says: shares of its counts; its most frequent label weighted by that label's share; or
+        shares that follow from the counts of all nodes on its path, as far as their noise lets each speak.
     schema : Schema
     card : PrivacyCard
     """
@@ -51,12 +53,19 @@ class RuleForest:
     @cached_property
     def node_shares(self) -> np.ndarray:
         """Label shares of every node; one without rows says what its parent says."""
+        if self.votes == "posterior":
+            return node_posterior(self.trees, self.counts, self.variance, self.prior)
         known = np.maximum(self.counts, 0.0)
         shares = normalised(known)
-        above = self._parents
+        above = self.trees.parent
         for node in np.flatnonzero((known.sum(axis=1) <= 0) & (above >= 0)):
             shares[node] = shares[above[node]]
         return shares
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Shares of the labels at large, from the counts of the roots."""
+        return normalised(np.maximum(self.counts[self.trees.roots], 0.0).sum(axis=0))
 
     @property
     def predictor(self) -> LeafVotes:
@@ -85,9 +94,14 @@ class RuleForest:
         See `Rules.select` for the other parameters.
         """
         nodes = np.arange(len(self.counts)) if inner else np.flatnonzero(self.trees.view < 0)
-        roots = normalised(np.maximum(self.counts[self.trees.roots], 0.0).sum(axis=0))
         found = counted_rules(
-            self.trees, self.schema, self._tree[nodes], nodes, self.counts[nodes], self.variance[nodes], roots
+            self.trees,
+            self.schema,
+            self.trees.tree_of[nodes],
+            nodes,
+            self.counts[nodes],
+            self.variance[nodes],
+            self.prior,
         )
         return found.select(top, label=label, min_support=min_support, sort=sort)
 
@@ -98,7 +112,7 @@ class RuleForest:
         return {
             "kind": self.kind,
             "trees": self.trees.n_trees,
-            "depth": int(self._depth.max()),
+            "depth": len(self.trees.levels) - 1,
             "leaves": self.trees.n_leaves,
             "labels": list(self.schema.label.values),
             "splits by feature": dict(zip(names, map(int, used), strict=True)),
@@ -137,22 +151,3 @@ class RuleForest:
         if not (np.isfinite(counts).all() and (variance >= 0).all()) or header["votes"] not in VOTES:
             raise QuestionError("this model has counts or votes that cannot be.")
         return cls(trees, counts, variance, header["votes"], schema, PrivacyCard(**header["card"]))
-
-    @cached_property
-    def _parents(self) -> np.ndarray:
-        return self.trees.parent
-
-    @cached_property
-    def _depth(self) -> np.ndarray:
-        depth = np.zeros(len(self.counts), np.int64)
-        for node in np.flatnonzero(self._parents >= 0):
-            depth[node] = depth[self._parents[node]] + 1
-        return depth
-
-    @cached_property
-    def _tree(self) -> np.ndarray:
-        tree = np.zeros(len(self.counts), np.int64)
-        tree[self.trees.roots] = np.arange(self.trees.n_trees)
-        for node in np.flatnonzero(self._parents >= 0):
-            tree[node] = tree[self._parents[node]]
-        return tree

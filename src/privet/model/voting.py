@@ -64,15 +64,22 @@ def multiway_posterior(
     trees: MultiwayTrees, counts: np.ndarray, variance: float, prior: np.ndarray
 ) -> np.ndarray:
     """The same for multi-way trees, ``(leaves, labels)``."""
-    sums, noise = node_sums(trees, counts, variance)
-    shares = np.broadcast_to(prior, sums.shape).copy()
-    for level in trees.levels:
-        above = np.where(trees.parent[level] >= 0, trees.parent[level], level)
-        shares[level] = _moved(shares[above], sums[level], noise[level, None])
+    shares = node_posterior(trees, *node_sums(trees, counts, variance), prior)
     leaf = np.flatnonzero(trees.view < 0)
     values = np.empty(counts.shape, np.float32)
     values[trees.child[leaf]] = shares[leaf]
     return values
+
+
+def node_posterior(
+    trees: MultiwayTrees, counts: np.ndarray, variance: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """Label shares of every node of multi-way trees from the counts of each, ``(nodes, labels)``."""
+    shares = np.broadcast_to(prior, counts.shape).copy()
+    for level in trees.levels:
+        above = np.where(trees.parent[level] >= 0, trees.parent[level], level)
+        shares[level] = _moved(shares[above], counts[level], variance[level, None])
+    return shares
 
 
 def node_sums(trees: MultiwayTrees, counts: np.ndarray, variance: float) -> tuple[np.ndarray, np.ndarray]:

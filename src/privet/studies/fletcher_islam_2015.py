@@ -34,7 +34,7 @@ def ways(n_rows: int) -> dict[str, Way]:
     for those of every node: deeper down the exponent is larger, and still next to nothing.
     """
     forests = {
-        name: Way(GreedyForestClassifier, {"n_trees": n_trees, "max_depth": LEVELS})
+        name: Way(GreedyForestClassifier, {"n_trees": n_trees, "max_depth": LEVELS, "voting": "confidence"})
         for n_trees, name in FORESTS.items()
     }
     return {
