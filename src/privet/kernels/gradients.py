@@ -58,7 +58,10 @@ def count_leaves_of_last(
 ) -> np.ndarray:
     """Rows by leaf of the last ``n_trees`` trees, ``(trees, leaves)``."""
     additive, codes = _binned(additive, codes, kept)
-    leaf_numbers = _last_leaves(additive, n_trees, codes, kept)
+    if kept is not None:
+        # New trees: bring the scores up to date while the leaves of the old ones are still kept.
+        _settled_scores(additive, n_trees, codes, kept)
+    leaf_numbers = _leaves(additive, additive.turns[:, -n_trees:], codes, kept)
     out = np.zeros((_parts(codes), n_trees, additive.leaves.shape[1]), np.int64)
     _count_leaves(leaf_numbers, out)
     return np.asarray(out.sum(axis=0))
@@ -86,7 +89,7 @@ def sum_gradients_by_leaf(
     """Sums of gradients by leaf of the last ``n_trees`` trees, ``(trees, leaves, scores)``."""
     additive, codes = _binned(additive, codes, kept)
     scores = _settled_scores(additive, n_trees, codes, kept)
-    leaf_numbers = _last_leaves(additive, n_trees, codes, kept)
+    leaf_numbers = _leaves(additive, additive.turns[:, -n_trees:], codes, kept)
     leaves = additive.leaves[-n_trees:]
     out = np.zeros((_parts(codes), *leaves.shape), np.int64)
     _sum_leaves(leaf_numbers, labels, scores, additive.intercept, leaves, *_limits(grid), out)
@@ -111,17 +114,16 @@ def _to_bins(bins: Bins, codes: np.ndarray) -> tuple[Bins, np.ndarray]:
     return Bins.of([np.arange(size) for size in sizes], sizes.tolist()), out
 
 
-def _last_leaves(additive: Additive, n_last: int, codes: np.ndarray, kept: Kept) -> np.ndarray:
-    """Leaf of every row in each of the last trees, ``(rows, trees)``, and in some that are not there."""
-    turns = packed_turns(additive.turns[:, -n_last:])
-    key = _digest(turns)
-    return np.asarray(_from_kept(kept, "leaves", key, lambda: _find_leaves(additive, turns, codes)))
+def _leaves(additive: Additive, turns: np.ndarray, codes: np.ndarray, kept: Kept) -> np.ndarray:
+    """Leaf of every row in each of some trees, ``(rows, trees)``, and in some that are not there."""
 
+    def find() -> np.ndarray:
+        words = packed_turns(turns)
+        packed = np.empty((codes.shape[1], words.shape[1]), np.uint64)
+        _pack_leaves(codes, *bin_arrays(additive), words, packed)
+        return packed.view(np.uint8)
 
-def _find_leaves(additive: Additive, turns: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    packed = np.empty((codes.shape[1], turns.shape[1]), np.uint64)
-    _pack_leaves(codes, *bin_arrays(additive), turns, packed)
-    return packed.view(np.uint8)
+    return np.asarray(_from_kept(kept, "leaves", _digest(turns), find))
 
 
 def _settled_scores(additive: Additive, n_last: int, codes: np.ndarray, kept: Kept) -> np.ndarray:
@@ -140,7 +142,7 @@ def _settled_scores(additive: Additive, n_last: int, codes: np.ndarray, kept: Ke
     if done < n_settled:
         turns, leaves = additive.turns[:, done:n_settled], additive.leaves[done:n_settled]
         scores = scores.copy()
-        _add_scores(_find_leaves(additive, packed_turns(turns), codes), leaves, scores)
+        _add_scores(_leaves(additive, turns, codes, kept), leaves, scores)
     if kept is not None:
         kept["scores"] = (_first_digest(additive, n_settled), scores, n_settled)
     return scores
