@@ -13,6 +13,7 @@ import pytest
 
 from laws import follows
 from privet import Budget, Categorical, Label, Ledger, QuestionError, Schema, protect
+from privet.audit.exact import Explorer, Rejected
 from privet.kernels.splits import (
     GINI,
     INFORMATION_GAIN,
@@ -25,7 +26,7 @@ from privet.kernels.splits import (
     route_batch,
     score_splits,
 )
-from privet.privacy import SecureBits
+from privet.privacy import SecureBits, selection
 from privet.privacy.criteria import ENTROPY_BITS, GINI_BITS, Criterion, criterion_named, entropy_table
 from privet.privacy.selection import bounded_range_epsilon, exponential_ranges, weight_table
 from privet.structure import MultiwayTrees, Splits, Views
@@ -342,3 +343,54 @@ def test_totals_of_leaves(schema, account):
 
 def test_the_constants_of_the_kernel_are_those_of_the_criteria():
     assert [criterion_named(name, SMALL).number for name in NAMES] == [MAX, GINI, INFORMATION_GAIN]
+
+
+def test_one_round_of_the_code_has_exactly_the_law_of_the_exponential_mechanism(monkeypatch):
+    """Weights of two bits and odds of one half: every integer that can be drawn, every coin, in one law."""
+    scores = [{1: 2, 2: 3, 3: 0}, {0: 4}, {1: 1, 2: 3}]
+    explorer = Explorer()
+    weight = {gap: Fraction(4, 2**gap) for gap in range(5)}
+
+    class Halves:
+        def bound(self, gap):
+            return -(-weight[gap].numerator // weight[gap].denominator)
+
+        def keeps(self, gap, point, bits):
+            heads = min(max(weight[gap] - point, Fraction(0)), Fraction(1))
+            return explorer.choose([(side, p) for side, p in ((True, heads), (False, 1 - heads)) if p])
+
+    def uniform_integers(bound, size, bits):
+        if rounds:
+            raise Rejected
+        rounds.append(bound)
+        return [explorer.choose([(k, Fraction(1, bound)) for k in range(bound)])]
+
+    bounds = [[Halves().bound(max(s.values()) - q) for q in s.values()] for s in scores]
+
+    def locate(rows, choices, points):
+        if not len(rows):
+            return np.empty((3, 0), np.int64)
+        (choice,), (point,) = choices, points
+        ends = np.cumsum(bounds[choice])
+        i = int(np.searchsorted(ends, point, side="right"))
+        threshold, score = list(scores[choice].items())[i]
+        return np.array(
+            [[threshold], [max(scores[choice].values()) - score], [point - ends[i] + bounds[choice][i]]]
+        )
+
+    def run():
+        rounds.clear()
+        best, mass = (
+            [f(s) for s in part] for f, part in ((lambda s: max(s.values()), scores), (sum, bounds))
+        )
+        chosen = exponential_ranges(
+            np.array([best]), np.array([mass]), np.array([[3, 0, 2]]), locate, Halves(), None
+        )
+        return int(chosen[0][0]), int(chosen[1][0])
+
+    rounds: list[int] = []
+    monkeypatch.setattr(selection, "uniform_integers", uniform_integers)
+    law = explorer.law(run)
+    wanted = {(c, t): Fraction(2**q, max(len(s), 1)) for c, s in enumerate(scores) for t, q in s.items()}
+    kept, total = sum(law.values()), sum(wanted.values())
+    assert {outcome: p / kept for outcome, p in law.items()} == {o: w / total for o, w in wanted.items()}
