@@ -143,6 +143,7 @@ def test_the_command_line_tries_a_learner_on_a_schema(capsys, tmp_path, schema):
     assert findings[0]["outcome"] == "holds exactly" and findings[0]["delta"] == 1e-6
     assert run(["audit", "learner", "majority-forest", "--schema", str(path), "--delta", "1e-6"]) == 2
     assert run(["audit", "learner", "oracle", "--schema", str(path)]) == 2
+    assert run(["audit", "learner", "greedy-tree", "--schema", str(path), "--quick"]) == 0
 
 
 def test_auditing_everything_says_what_is_not_as_it_must_be(capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
@@ -9,12 +10,12 @@ import numpy as np
 import pytest
 
 import privet
-from privet import Budget, Protected
+from privet import Budget, Continuous, Label, Protected, Schema
 from privet.audit import published_2015
 from privet.audit.defendants import DEFENDANTS, defendant
 from privet.audit.interception import wrapped
 from privet.audit.mutants import MUTANTS
-from privet.audit.program_trials import one_run_of, transcripts_of_schema, transcripts_of_toy
+from privet.audit.program_trials import one_run_of, sampled_program, transcripts_of_schema, transcripts_of_toy
 from privet.audit.programs import LEARNERS, QUESTIONS, TOY, UNIVERSE, random_tables, rows_of
 from privet.audit.report import audit, to_json
 from privet.audit.selection_trials import exact_best_run
@@ -186,6 +187,23 @@ def test_a_learner_can_be_tried_on_the_tables_of_a_schema(schema):
     assert verdict.outcome == HOLDS and verdict.loss == pytest.approx(1)
     verdict = one_run_of("forest", forest, schema, ONE, QUICK, Fraction(0))
     assert verdict.outcome == NOT_REFUTED and verdict.loss < 1
+
+
+def test_one_run_convicts_a_full_size_forest_without_noise():
+    wide = Schema([Continuous(f"x{i}", 0, 1) for i in range(8)], Label("y", ["a", "b"]))
+    forest = privet.CountForestClassifier(
+        epsilon=ONE, n_trees=20, max_depth=12, structure="fletcher-islam", voting="sum", random_state=0
+    )
+    assert one_run_of("forest", forest, wide, ONE, QUICK, Fraction(0)).loss < 1
+    with wrapped(wall, "laplace_counts", lambda current: lambda exact, scale, bits: exact):
+        verdict = one_run_of("forest", forest, wide, ONE, QUICK, Fraction(0))
+    assert verdict.broken and verdict.loss > 1.5
+
+
+def test_tables_are_searched_for_where_there_is_time():
+    effort = replace(QUICK, pilot=40, runs=200)
+    verdict = sampled_program("labels", QUESTIONS["labels-of-leaves"](ONE), ONE, effort)
+    assert not verdict.broken and verdict.looked_at.startswith("200 runs")
 
 
 def test_fletcher_and_islam_2015_fails_twice():

@@ -38,6 +38,8 @@ class Effort:
         Most runs on each table, where each is a program of its own, and seconds for all of them.
     canaries : int
         Of a one-run audit.
+    pilot : int
+        Runs on each table that a search looks at; 0 for no search.
     """
 
     rows: int
@@ -46,10 +48,11 @@ class Effort:
     runs: int
     seconds: int
     canaries: int
+    pilot: int
 
 
-QUICK = Effort(rows=2, pairs=10, draws=60_000, runs=1000, seconds=1, canaries=1000)
-FULL = Effort(rows=3, pairs=120, draws=1_000_000, runs=20_000, seconds=60, canaries=10_000)
+QUICK = Effort(rows=2, pairs=10, draws=60_000, runs=1000, seconds=1, canaries=1000, pilot=0)
+FULL = Effort(rows=3, pairs=100, draws=1_000_000, runs=20_000, seconds=20, canaries=10_000, pilot=120)
 
 Trial = Callable[[Fraction, Effort], Verdict]
 """A trial of a promise of ε."""

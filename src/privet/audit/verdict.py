@@ -64,7 +64,7 @@ class Verdict:
         loss = "infinite" if math.isinf(self.loss) else f"{self.loss:.4g}"
         sure = f" ({100 * self.confidence:.6g} %)" if self.confidence else ""
         if self.outcome == HOLDS:
-            return f"holds exactly, largest loss {loss}"
+            return f"holds exactly, loss {loss}"
         return (
             f"not refuted, ε ≥ {loss}{sure}" if self.outcome == NOT_REFUTED else f"BROKEN, loss {loss}{sure}"
         )

@@ -209,13 +209,12 @@ def _estimator(name: str, epsilon: Fraction, delta: float | None) -> Any:
     """A learner by its name, refused before any work where its budget makes no sense."""
     if name not in LEARNERS:
         raise QuestionError(f"there is no learner {name!r}.", f"learners are {', '.join(LEARNERS)}.")
-    parameters: dict[str, Any] = {"epsilon": epsilon, "random_state": 1}
-    if delta:
-        if "delta" not in LEARNERS[name]().get_params():
-            raise QuestionError(f"{name} has no --delta.", "leave it out.")
-        parameters["delta"] = delta
+    known = LEARNERS[name]().get_params()
+    if delta and "delta" not in known:
+        raise QuestionError(f"{name} has no --delta.", "leave it out.")
     Budget(epsilon, exact(delta or 0, "delta"))
-    return LEARNERS[name](**parameters)
+    parameters = {"epsilon": epsilon, "delta": delta or 0, "random_state": 1}
+    return LEARNERS[name](**{key: value for key, value in parameters.items() if key in known})
 
 
 def _effort(quick: bool) -> Effort:
@@ -238,9 +237,10 @@ def _report(findings: Sequence[Finding], as_json: bool, page: Path | None = None
         return
     rows = [_row(finding) for finding in findings]
     out.print(table(["on the stand", "how", "ε", "verdict"], rows, numbers=["ε"]))
-    for finding in findings:
-        if finding.verdict.broken:
-            out.print(_line(finding.verdict), soft_wrap=True)
+    # One sentence for each way in which something is broken: other ε repeat it.
+    broken = {(f.verdict.defendant, f.verdict.method): f.verdict for f in findings if f.verdict.broken}
+    for verdict in broken.values():
+        out.print(_line(verdict), soft_wrap=True)
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str]:
