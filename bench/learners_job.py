@@ -17,6 +17,8 @@ from privet import (
     Categorical,
     Continuous,
     CountForestClassifier,
+    GreedyForestClassifier,
+    GreedyTreeClassifier,
     Label,
     MajorityForestClassifier,
     Schema,
@@ -32,6 +34,8 @@ OURS = {
     "2 passes δ": partial(BoostingClassifier, delta=DELTA, passes=2),
     "count forest": CountForestClassifier,
     "majority": MajorityForestClassifier,
+    "greedy tree": GreedyTreeClassifier,
+    "greedy forest": GreedyForestClassifier,
 }
 
 
