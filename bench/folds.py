@@ -25,7 +25,9 @@ def draw_folds(labels: np.ndarray, repeats: int, n_folds: int = FOLDS) -> np.nda
 
 
 def cross_validate(probabilities, labels: np.ndarray, folds: np.ndarray) -> dict[str, list[float]]:
-    """Accuracy, log loss, processor seconds and AUC on every fold; of several labels each against the rest, mean.
+    """Accuracy, log loss, processor seconds and AUC of every fold.
+
+    AUC of several labels is that of each against the rest, on average.
 
     ``probabilities(train, test, seed)`` has a column for each label code.
     """

@@ -60,9 +60,9 @@ def _told(most_rows, one_hot, named):
         "it, rivals from codes made beforehand.",
         f"{SYNTHETIC}: make_classification(30000, 10, n_informative=5, n_redundant=0, random_state=0), "
         "bounds ±5.",
-        f"boosting, count forest, majority, greedy: pure ε. boosting δ, DP-EBM: δ = {DELTA:g}. 2 passes: passes=2, "
-        "beside the rows by label. No learner of ours is told the number of rows. class prior: shares of "
-        "the labels in the training rows, exact, not private.",
+        f"boosting, count forest, majority, greedy: pure ε. boosting δ, DP-EBM: δ = {DELTA:g}. 2 passes: "
+        "passes=2, beside the rows by label. No learner of ours is told the number of rows. class prior: "
+        "shares of the labels in the training rows, exact, not private.",
         "DP-EBM: interpret's, its defaults (learning rate 0.01) or the learning rate named; it takes two "
         "labels only. It takes the number of rows, the categories and the labels that occur from the rows, "
         "unpriced; its noise is floating-point, and fits sums to which a row is added or from which one is "
