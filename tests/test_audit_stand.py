@@ -15,8 +15,22 @@ from privet.audit import published_2015
 from privet.audit.defendants import DEFENDANTS, defendant
 from privet.audit.interception import wrapped
 from privet.audit.mutants import MUTANTS
-from privet.audit.program_trials import one_run_of, sampled_program, transcripts_of_schema, transcripts_of_toy
-from privet.audit.programs import LEARNERS, QUESTIONS, TOY, UNIVERSE, random_tables, rows_of
+from privet.audit.program_trials import (
+    one_run_of,
+    run_once,
+    sampled_program,
+    transcripts_of_schema,
+    transcripts_of_toy,
+)
+from privet.audit.programs import (
+    LEARNERS,
+    LEARNERS_WITH_DELTA,
+    QUESTIONS,
+    TOY,
+    UNIVERSE,
+    random_tables,
+    rows_of,
+)
 from privet.audit.report import audit, to_json
 from privet.audit.selection_trials import exact_best_run
 from privet.audit.transcripts import Witness, compare_without, digest, watch
@@ -204,6 +218,13 @@ def test_tables_are_searched_for_where_there_is_time():
     effort = replace(QUICK, pilot=40, runs=200)
     verdict = sampled_program("labels", QUESTIONS["labels-of-leaves"](ONE), ONE, effort)
     assert not verdict.broken and verdict.looked_at.startswith("200 runs")
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, *LEARNERS_WITH_DELTA])
+def test_releases_of_all_learners_become_vectors_of_one_length(name):
+    program = (LEARNERS | LEARNERS_WITH_DELTA)[name](Fraction(4))
+    lengths = {len(run_once(program, table)) for table in ((), UNIVERSE[:1], UNIVERSE, UNIVERSE)}
+    assert len(lengths) == 1
 
 
 def test_fletcher_and_islam_2015_fails_twice():

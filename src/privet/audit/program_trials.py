@@ -21,9 +21,11 @@ from privet.audit.statistical import lower_bound, repeated
 from privet.audit.transcripts import Comparison, compare_without
 from privet.audit.trial import Effort, from_laws, from_one_run, from_runs, from_transcripts, in_turn
 from privet.audit.verdict import Verdict
+from privet.model import CountForest, LabelForest
 from privet.privacy import Budget, Charge, Ledger, Protected, Receipt, mechanisms, protect, tree_questions
 from privet.privacy.bits import uniform_below
 from privet.schema import Categorical, Feature, Schema
+from privet.structure import CompleteTrees
 
 SEED = 20_170_601
 LIFT = 20_000
@@ -155,15 +157,16 @@ def run_once(program: Program, table: Table) -> np.ndarray:
 
 
 def numbers(release: Any) -> np.ndarray:
-    """A release as a vector of a length that does not depend on the rows."""
-    for name in ("counts", "labels", "values"):
-        if isinstance(getattr(release, name, None), np.ndarray):
-            return np.asarray(getattr(release, name), float).ravel()
-    if isinstance(release, np.ndarray):
-        return release.ravel()
+    """A release as a vector of a length that depends neither on rows nor on noise."""
     if isinstance(release, tuple | list):
         return np.concatenate([numbers(part) for part in release])
-    return np.round(release.shares(PROBE), 3).ravel()
+    if isinstance(release, LabelForest):
+        return release.labels.ravel()
+    if isinstance(release, CountForest) and isinstance(release.trees, CompleteTrees):
+        return release.counts.ravel()
+    if hasattr(release, "shares"):
+        return np.asarray(np.round(release.shares(PROBE), 3)).ravel()
+    return np.asarray(getattr(release, "values", release)).ravel()
 
 
 PROBE = pa.table({"town": ["north", "south"] * 2, "age": [10.0, 10.0, 70.0, 70.0], "children": [1, 1, 3, 3]})
