@@ -46,6 +46,7 @@ MAY_DRAW = {
     "studies/fletcher_islam_2017.py": "public data",
     "studies/concepts.py": "invented points",
     "studies/friedman_schuster_2010.py": "invented points",
+    "studies/greedy_shares.py": "public data",
     "cli/demo.py": "invented people",
 }
 GENERATORS = {
