@@ -22,6 +22,7 @@ from privet.kernels.splits import (
     Scoring,
     by_leaf,
     child_score,
+    count_splits,
     find_thresholds,
     route_batch,
     score_splits,
@@ -394,3 +395,18 @@ def test_one_round_of_the_code_has_exactly_the_law_of_the_exponential_mechanism(
     wanted = {(c, t): Fraction(2**q, max(len(s), 1)) for c, s in enumerate(scores) for t, q in s.items()}
     kept, total = sum(law.values()), sum(wanted.values())
     assert {outcome: p / kept for outcome, p in law.items()} == {o: w / total for o, w in wanted.items()}
+
+
+def test_counts_of_splits_agree_with_a_plain_twin():
+    trees, splits, codes, labels = random_case(2)
+    closed = np.where(splits.highest > 0, 1, splits.lowest).astype(np.int32)
+    splits = Splits(splits.view, closed, np.zeros_like(splits.highest))
+    sizes = np.array([[3, 6, 40][trees.views.source[v]] for v in splits.view])
+    counts = count_splits(trees, splits, sizes, codes, labels, 3)
+    plain, first = np.zeros_like(counts), np.cumsum(sizes) - sizes
+    for row, leaves in enumerate(plain_route(trees, codes).T):
+        for leaf, (choice, view) in product(leaves, enumerate(splits.view)):
+            if splits.allowed[leaf, choice]:
+                plain[leaf, first[choice] + seen(trees.views, codes, view, row), labels[row]] += 1
+    assert plain.sum() > 0
+    assert np.array_equal(counts, plain)

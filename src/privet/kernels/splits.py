@@ -123,14 +123,16 @@ def count_splits(
     ``sizes`` are the numbers of codes of the choices. What a leaf may not take is not counted.
     """
     first = np.concatenate([[0], np.cumsum(sizes)])
-    out = np.zeros((trees.n_leaves * first[-1] * n_labels,), np.int64)
+    out = np.zeros((trees.n_leaves, first[-1], n_labels), np.int64)
     allowed = splits.allowed
     for leaf in route(trees, codes):
         for choice, view in enumerate(splits.view):
             counted = allowed[leaf, choice]
-            cell = leaf * first[-1] + first[choice] + _shown(trees.views, view, codes)
-            out += np.bincount((cell * n_labels + labels)[counted], minlength=len(out))
-    return out.reshape(trees.n_leaves, first[-1], n_labels)
+            cell = (leaf * sizes[choice] + _shown(trees.views, view, codes)) * n_labels + labels
+            shape = (trees.n_leaves, sizes[choice], n_labels)
+            counts = np.bincount(cell[counted], minlength=int(np.prod(shape))).reshape(shape)
+            out[:, first[choice] : first[choice + 1]] += counts
+    return out
 
 
 def score_splits(
