@@ -33,11 +33,7 @@ studies: $(READY)
 
 # Other libraries on the stand of the auditor; dp-xgboost is compiled, which takes minutes.
 stand: $(READY) $(RIVALS)/ready $(RIVALS)-xgboost/ready
-	mkdir -p out
-	for each in diffprivlib dp-ebm dp-xgboost; do \
-		python=$(RIVALS)/bin/python; [ $$each = dp-xgboost ] && python=$(RIVALS)-xgboost/bin/python; \
-		$(BIN)/privet audit rival $$each --python $$python --page out/audit-$$each.html || [ $$? = 6 ] || exit 1; \
-	done
+	$(BIN)/python -m bench stand
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

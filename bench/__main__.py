@@ -17,6 +17,7 @@ from bench import (
     noise,
     report,
     safety,
+    stand,
 )
 
 SECTIONS = {
@@ -35,6 +36,8 @@ BY_NAME = {
     "learners-all": learners.run_all,
     "synthf": learners.run_synthetic,
     "safety": safety.run,
+    "attacks": stand.run_attacks,
+    "stand": stand.run,
 }
 """Sections of minutes, or many, which run only when they are named."""
 
