@@ -83,7 +83,10 @@ def compare(job: dict) -> dict:
 
 def fitted_shares(make, X, y, train, test, seed):
     """Shares of the labels for the test rows, after a fit to the training rows."""
-    return make(random_state=seed).fit(X[train], y[train]).model_.shares(X[test])
+    learner = make()
+    if "random_state" in learner.get_params():
+        learner.set_params(random_state=seed)
+    return learner.fit(X[train], y[train]).model_.shares(X[test])
 
 
 def prior_shares(labels, n_labels, train, test, seed):

@@ -55,9 +55,9 @@ def run_attacks(quick: bool) -> Result:
         for epsilon in ((1.0,) if name.startswith("Extra") else (0.1, 1.0, 4.0))
     ]
     told = (
-        f"{n_rows} people x {made.WIDTH} floats, each learnt from by their own coin; half of {fits} fits show "
-        "how the probability of a person's own label varies, the other half are attacked. Advantage: true less "
-        "false positives; allowed: (e^ε - 1)/(e^ε + 1)."
+        f"{n_rows} people x {made.WIDTH} floats, each learnt from by their own coin; half of {fits} fits "
+        "show how the probability of a person's own label varies, the other half are attacked. Advantage: "
+        "true less false positives; allowed: (e^ε - 1)/(e^ε + 1)."
     )
     return Result("membership attacks", rows, [told])
 
