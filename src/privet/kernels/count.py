@@ -82,6 +82,9 @@ def _count(leaves, labels, counts, shared):  # type: ignore[no-untyped-def]
             for i in range(rows):
                 counts[0, leaves[t, i], labels[i]] += 1
     else:
+        n_labels = np.uint64(counts.shape[2])
         for t in numba.prange(n_trees):
+            # Flat and unsigned: no check for negative indices, one multiplication.
+            cells, leaf = counts[t].reshape(-1), leaves[t]
             for i in range(rows):
-                counts[t, leaves[t, i], labels[i]] += 1
+                cells[np.uint64(leaf[i]) * n_labels + np.uint64(labels[i])] += 1

@@ -13,6 +13,9 @@ BLOCK = 1024
 FEW = 1 << 14
 """Walks for which waking other threads would take longer than walking."""
 
+TILE = 32
+"""Rows that are turned around at a time: what is written stays in the first cache."""
+
 INTERLEAVED = 8
 """Rows walked together, so that one row's load hides behind the others'."""
 
@@ -72,11 +75,16 @@ def _step(node, packed, block, row):  # type: ignore[no-untyped-def]
 def _load_block(codes, source, start, table, first, rows, block):  # type: ignore[no-untyped-def]
     """Codes of some rows, row after row, so that a row lies on one or two cache lines."""
     width = np.uint32(len(source))
-    for view in range(len(source)):
-        for i in range(rows):
-            block[np.uint32(i) * width + np.uint32(view)] = _seen(
-                codes, source, start, table, view, first + i
-            )
+    for tile in range(0, rows, TILE):
+        last = min(rows, tile + TILE)
+        for view in range(len(source)):
+            line, begin = codes[source[view]], start[view]
+            if begin < 0:
+                for i in range(tile, last):
+                    block[np.uint32(i) * width + np.uint32(view)] = line[first + i]
+            else:
+                for i in range(tile, last):
+                    block[np.uint32(i) * width + np.uint32(view)] = table[begin + line[first + i]]
 
 
 @numba.njit(parallel=True, cache=True)
