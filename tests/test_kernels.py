@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import twins
+from privet.kernels import walk
 from privet.kernels.count import SparseCounts, count_assigned, count_cells, count_leaves
 from privet.kernels.grow import grow_complete
 from privet.kernels.route import BLOCK, route, route_assigned
 from privet.kernels.vote import vote
 from privet.kernels.walk import leaf_numbers
 from privet.learners.growing import numbered
-from privet.structure import CompleteTrees, Views
+from privet.structure import CompleteTrees, MultiwayTrees, Views
 
 SIZES = [5, 2, 9, 200]
 SHAPES = {
@@ -171,3 +172,26 @@ def test_rows_go_on_from_where_they_stood_and_start_anew_in_other_trees():
             assert np.array_equal(leaf_numbers(trees, codes, kept), expected)
             assert np.array_equal(leaf_numbers(trees, codes), expected)
             trees.view[:] = -1  # what the caller does to the arrays does not matter
+
+
+def test_rows_that_were_stopped_on_their_way_start_anew(monkeypatch):
+    codes = np.array([[0, 1]], np.uint8)
+    leaf = np.array([-1], np.int32)
+    small = MultiwayTrees(
+        Views.of(1), np.zeros(1, np.int64), leaf, np.zeros(1, np.uint16), np.zeros(1, np.int64)
+    )
+    view, cut = np.array([0, -1, -1], np.int32), np.array([1, 0, 0], np.uint16)
+    large = MultiwayTrees(small.views, small.roots, view, cut, np.array([1, 0, 1]))
+    kept: dict = {}
+    leaf_numbers(small, codes, kept)
+
+    def stopped(*arrays):
+        walk_on(*arrays)
+        raise KeyboardInterrupt
+
+    walk_on = walk._walk_on_few
+    with monkeypatch.context() as patch:
+        patch.setattr(walk, "_walk_on_few", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            leaf_numbers(large, codes, kept)
+    assert leaf_numbers(small, codes, kept).tolist() == [[0, 0]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row
 from privet.structure import Additive, Bins
 
 Kept = dict[str, Any] | None
-"""What is kept of a batch: values by name, beside the bins, or a digest of all else, they were made from."""
+"""What is kept of a batch: values by name, beside a copy or a digest of what they were made from."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,20 @@ def sum_gradients_by_leaf(
 
 def _binned(additive: Additive, codes: np.ndarray, kept: Kept) -> tuple[Additive, np.ndarray]:
     """Codes replaced by bins, which are small numbers with small tables, and a model that reads them."""
-    if kept and kept["bins"][0] is not additive.bins:
-        kept.clear()  # the rest was made from the other bins
-    known = kept["bins"] if kept else (additive.bins, *_to_bins(additive.bins, codes))
-    if kept is not None:
-        kept["bins"] = known
+    known = None if kept is None else kept.get("bins")
+    if known is None or not _equal(known[0], additive.bins):
+        known = (None, *_to_bins(additive.bins, codes))
+        if kept is not None:
+            for name in ("leaves", "scores"):  # they were made from the other bins
+                kept.pop(name, None)
+            # A copy: the caller may write into the arrays.
+            kept["bins"] = (deepcopy(additive.bins), *known[1:])
     return replace(additive, bins=known[1]), known[2]
+
+
+def _equal(bins: Bins, other: Bins) -> bool:
+    arrays = [(b.views.source, b.views.start, b.views.table, b.first) for b in (bins, other)]
+    return all(map(np.array_equal, *arrays))
 
 
 def _to_bins(bins: Bins, codes: np.ndarray) -> tuple[Bins, np.ndarray]:

@@ -21,7 +21,8 @@ def leaf_numbers(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> 
     A row stands in a leaf of the trees that were asked about before. Where the new trees have the same splits
     above it, its way to that leaf is the same, and it goes on from there.
     """
-    before = (kept or {}).get("nodes")
+    # Taken out while rows walk: if they are stopped on their way, none of them is where the trees kept say.
+    before = None if kept is None else kept.pop("nodes", None)
     if before is not None and _has_grown_from(trees, before[0]):
         nodes = before[1]
     else:
