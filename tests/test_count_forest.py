@@ -21,7 +21,7 @@ from privet import (
     load_model,
     protect,
 )
-from privet.errors import BudgetExceeded, QuestionError, SchemaError
+from privet.errors import BudgetError, BudgetExceeded, QuestionError, SchemaError
 from privet.kernels.predict import vote_shares
 from privet.model.voting import VOTINGS, leaf_values, path_posterior
 from privet.privacy import wall
@@ -158,6 +158,16 @@ def test_declared_batches_add_up_and_cost_in_parallel():
     assert forest.model_.card == card
 
 
+@pytest.mark.parametrize("batch", ["", " ", 7])
+def test_a_batch_without_a_name_is_refused(batch):
+    """Its card would call it disjoint, though its account was charged for everyone."""
+    account = Ledger().create("patients", Budget(1))
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10)
+    with pytest.raises(BudgetError, match="name"):
+        forest.partial_fit(*patients(100), batch=batch)
+    assert account.spent().epsilon == 0
+
+
 def test_undeclared_batches_cost_in_sequence():
     account = Ledger().create("patients", Budget(2))
     forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10)
@@ -232,11 +242,12 @@ def test_saving_and_loading_is_the_identity(tmp_path):
         {"max_depth": 99},
         {"delta": 2},
         {"epsilon": 0},
+        {"random_state": "seven"},
     ],
 )
 def test_wrong_parameters_are_refused_and_cost_nothing(parameters):
     account = Ledger().create("patients", Budget(1))
-    with pytest.raises(QuestionError):
+    with pytest.raises(ValueError):
         CountForestClassifier(**{"schema": SCHEMA, "account": account, **parameters}).fit(*patients(100))
     assert account.spent().epsilon == 0
 

@@ -167,6 +167,7 @@ def test_sum_queries_share_the_budget_as_their_paper_counts_them():
         (GreedyForestClassifier(max_depth=0), "max_depth"),
         (GreedyForestClassifier(min_rows=-1), "min_rows"),
         (GreedyForestClassifier(voting="loud"), "voting"),
+        (GreedyForestClassifier(min_rows="many"), "min_rows"),
         (GreedyForestClassifier(continuous="yes"), "continuous"),
     ],
 )

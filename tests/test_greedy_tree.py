@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from privet import (
+    BoostingClassifier,
     Budget,
     Categorical,
     Continuous,
@@ -198,6 +199,7 @@ def test_a_subtree_that_helps_nothing_is_pruned_and_one_that_helps_stays():
         ({"n_bins": 1}, "n_bins"),
         ({"shares": "mine"}, "shares"),
         ({"certainty": 0}, "certainty"),
+        ({"certainty": "0.5"}, "certainty"),
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_is_charged(parameters, words):
@@ -206,6 +208,18 @@ def test_wrong_parameters_are_refused_before_anything_is_charged(parameters, wor
     with pytest.raises(QuestionError, match=words):
         tree.fit(protect(people(50), SCHEMA, account))
     assert account.spent().epsilon == 0
+
+
+def test_any_real_number_is_a_certainty():
+    assert fitted(certainty=Fraction(1, 4)).model_.trees.n_trees == 1
+
+
+def test_learners_of_different_kinds_ask_the_same_rows_in_turn():
+    account = Ledger().create("people", Budget(4))
+    protected = protect(people(50), SCHEMA, account)
+    for learner in (GreedyTreeClassifier, BoostingClassifier, GreedyTreeClassifier, BoostingClassifier):
+        learner().fit(protected)
+    assert account.spent().epsilon == 4
 
 
 def test_information_gain_without_a_bound_on_rows_says_so():

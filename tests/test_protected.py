@@ -309,6 +309,8 @@ def test_frequent_cells_of_trees_beyond_memory_are_found(schema, people):
 def test_mistaken_questions_are_refused_and_cost_nothing(schema, people, account):
     protected = protect(pd.DataFrame(people), schema, account)
     deep = CompleteTrees(Views.of(3), np.zeros((2, 2), np.uint16), np.zeros((2, 2), np.uint16), 28)
+    one = np.ones((1, 1))
+    level = LevelTrees(Views.of(3), one.astype(np.int32), one.astype(np.uint16), 2 * one.astype(np.int64))
     for mistake in (
         lambda: protected.noisy_count(),
         lambda: protected.noisy_count(epsilon=1, rho=1),
@@ -317,6 +319,14 @@ def test_mistaken_questions_are_refused_and_cost_nothing(schema, people, account
         lambda: protected.split(0),
         lambda: protected.split(3).choose_label(stumps(2), epsilon=1),
         lambda: protected.noisy_histogram(deep, epsilon=1),
+        lambda: protected.noisy_histogram(level, epsilon=1),
+        lambda: protected.choose_label(level, epsilon=1),
+        lambda: protected.noisy_leaf_totals(stumps(2), epsilon=1),
+        lambda: protected.noisy_cells(stumps(2), epsilon=1),
+        lambda: protected.noisy_cells(level, epsilon=1, false_cells="many"),
+        lambda: protected.noisy_column_rows(7, epsilon=1),
+        lambda: protected.choose_item("town", by=None, epsilon=1),
+        lambda: protected.choose(7, epsilon=1),
     ):
         with pytest.raises(QuestionError):
             mistake()

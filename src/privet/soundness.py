@@ -55,6 +55,7 @@ def check_structure(structure: Structure, schema: Schema) -> None:
 def check_splits(splits: Splits, trees: MultiwayTrees, schema: Schema) -> None:
     """Refuse choices that would look at no view, or cut where a view has no code."""
     check_structure(trees, schema)
+    _require(type(splits) is Splits, "kind of splits")
     _types(splits, view=np.int32, lowest=np.int32, highest=np.int32)
     sizes = view_sizes(trees.views, schema)
     shape = (trees.n_leaves, len(splits.view))

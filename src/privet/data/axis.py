@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor
 
@@ -45,7 +45,7 @@ class Axis:
 
 def read_axes(names: str | Sequence[str], schema: Schema, bins: int) -> tuple[Axis, ...]:
     """Columns by name, ranges cut into ``bins`` bins that are equal but for a cell."""
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     twice = [name for i, name in enumerate(listed) if name in listed[:i]]
     if twice:
         raise QuestionError(f"column {twice[0]!r} is named twice.", "name each once.")

@@ -193,7 +193,7 @@ class CountForestClassifier(PrivateClassifier):
 
     def _payer(self) -> Account:
         account = super()._payer()
-        return account.batch(self._batch) if self._batch else account
+        return account if self._batch is None else account.batch(self._batch)
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row; drawn by its weight where voting is "probabilistic"."""
@@ -204,7 +204,7 @@ class CountForestClassifier(PrivateClassifier):
         return np.asarray(self.classes_[(cumulative < drawn).sum(axis=1).clip(max=len(self.classes_) - 1)])
 
     def _learn(self, protected: Protected) -> CountForest:
-        shape = self._shape(protected.schema)
+        shape, random = self._shape(protected.schema), check_random_state(self.random_state)
         purse = Purse.of(self._budget)
         plan = self._plan(protected.schema, shape, purse)
         for charge, sensitivity in plan:
@@ -212,7 +212,7 @@ class CountForestClassifier(PrivateClassifier):
         protected.reserve([charge for charge, _ in plan])
         by_label = protected.noisy_label_rows(**purse.price(LABEL_SHARE))
         totals = Totals(by_label.values.astype(np.float64), sqrt(noise_variance(by_label)))
-        drawn, totals = self._trees(protected, shape, purse, totals)
+        drawn, totals = self._trees(protected, shape, purse, totals, random)
         trees, counts, variance = ask_counts(protected, shape, drawn, purse, self._leaf_share)
         if self._is_twin and isinstance(trees, MultiwayTrees) and self._earlier is None:
             trees, counts = pruned(trees, counts)
@@ -280,12 +280,16 @@ class CountForestClassifier(PrivateClassifier):
         return [labels, bins, leaves] if self._asks_bins else [labels, leaves]
 
     def _trees(
-        self, protected: Protected, shape: Shape, purse: Purse, totals: Totals
+        self,
+        protected: Protected,
+        shape: Shape,
+        purse: Purse,
+        totals: Totals,
+        random: np.random.RandomState,
     ) -> tuple[Structure, Totals]:
         """The structure of the earlier batches, or a new one from public and noisy quantities."""
         if self._earlier is not None:
             return self._earlier.trees, totals
-        random = check_random_state(self.random_state)
         if self._asks_bins:
             ground, totals = ask_ground(protected, purse, totals, shape.n_trees, random)
         else:

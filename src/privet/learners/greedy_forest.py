@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -216,5 +217,5 @@ class GreedyForestClassifier(PrivateClassifier):
             raise QuestionError(f"n_trees must be a whole number from 1 to {MOST_TREES}.")
         if self.voting not in VOTINGS:
             raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
-        if not self.min_rows >= 0:
-            raise QuestionError("min_rows cannot be negative.")
+        if not isinstance(self.min_rows, Real) or not self.min_rows >= 0:
+            raise QuestionError("min_rows must be a number, and not negative.")

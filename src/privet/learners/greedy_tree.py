@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ class GreedyTreeClassifier(PrivateClassifier):
             return protected.choose_split(trees, splits, self.criterion, **purse.price(share))
 
         growth, rows, noisy = grow_tree(protected, menu, self._level_shares(menu), purse, choose)
-        released = released_tree(growth, menu, rows, noisy, self.certainty if self.prune else None)
+        released = released_tree(growth, menu, rows, noisy, float(self.certainty) if self.prune else None)
         learner = {
             "name": "greedy-tree",
             "criterion": self.criterion,
@@ -202,5 +203,5 @@ class GreedyTreeClassifier(PrivateClassifier):
         if self.shares not in SHARES:
             raise QuestionError(f"shares must be one of {', '.join(SHARES)}.")
         check_depth(self.max_depth)
-        if not 0 < self.certainty < 1:
+        if not isinstance(self.certainty, Real) or not 0 < self.certainty < 1:
             raise QuestionError("certainty must lie between 0 and 1.", "C4.5 takes 0.25.")

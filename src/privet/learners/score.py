@@ -166,7 +166,7 @@ def private_score(
 
 def check_metric(metric: str) -> None:
     """Refuse what is not a metric."""
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise QuestionError(f"there is no metric {metric!r}.", f"metrics are {', '.join(METRICS)}.")
 
 

@@ -6,7 +6,7 @@ schema (`privet.data.condition`); a question that does not fit the schema is ref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any, NamedTuple
@@ -265,7 +265,7 @@ def _check_size(axes: Sequence[Axis]) -> None:
 
 
 def _listed(columns: Columns) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
+    return [columns] if isinstance(columns, str) or not isinstance(columns, Iterable) else list(columns)
 
 
 def _named(axes: Sequence[Axis]) -> tuple[tuple[str, ...], tuple[tuple[Scalar, ...], ...]]:
@@ -273,7 +273,7 @@ def _named(axes: Sequence[Axis]) -> tuple[tuple[str, ...], tuple[tuple[Scalar, .
 
 
 def _candidates(candidates: Sequence[str]) -> list[str]:
-    listed = [] if isinstance(candidates, str) else list(candidates)
+    listed = [] if isinstance(candidates, str) or not isinstance(candidates, Iterable) else list(candidates)
     if not 1 <= len(listed) <= MAX_CANDIDATES:
         raise QuestionError(
             f"give a list of 1 to {MAX_CANDIDATES:,} conditions to choose from.",

@@ -155,6 +155,8 @@ class Ledger:
 
         The declaration is the owner's: nothing can check it. It is kept in the ledger.
         """
+        if not isinstance(batch, str) or not batch.strip():
+            raise BudgetError("a batch needs a name.", "say, spring.")
         with self._writing() as events:
             if batch not in _state(events, account).batches:
                 event = {"kind": "batch", "account": account, "batch": batch}

@@ -160,8 +160,7 @@ class SelectionQuestions(Wall):
             candidate = int(uniform_below(np.array([len(candidates)]), self._bits)[0])
             run = candidates[candidate]
             with warnings.catch_warnings(action="ignore"):  # nothing may be seen of a run that does not win
-                made, score = run(self._part(learnt, each), self._part(held, each), each)
-            score = -inf if isnan(score) else score
+                made, score = _scored(run(self._part(learnt, each), self._part(held, each), each))
             if best.candidate < 0 or score > best.score:
                 best = BestRun(candidate, made, score)
         return best
@@ -178,7 +177,7 @@ class SelectionQuestions(Wall):
             np.zeros(0, code_dtype(len(self.schema.label.values) + 2)),
         )
         for run in candidates:
-            run(self._part(nobody, epsilon), self._part(nobody, epsilon), epsilon)
+            _scored(run(self._part(nobody, epsilon), self._part(nobody, epsilon), epsilon))
 
 
 @dataclass(frozen=True)
@@ -206,6 +205,15 @@ class Parted:
             )
             for part in both
         ]
+
+
+def _scored(outcome: tuple[Any, Any]) -> tuple[Any, float]:
+    """What a run made and its score; what is not a number is the worst."""
+    try:
+        made, score = outcome
+        return made, -inf if isnan(score) else score
+    except (TypeError, ValueError, OverflowError):
+        raise QuestionError("a run must return what it made and its score, a number.") from None
 
 
 def held_out_share(held_out: Number) -> Fraction:

@@ -72,7 +72,7 @@ class SplitQuestions(TreeQuestions):
         the squared L2 sensitivity are the number of trees. Proof: *Discrete Laplace*, *Discrete
         Gaussian*.
         """
-        self._check(trees)
+        self._check(trees, MultiwayTrees)
         charge = Charge(open_leaf_rows(trees.n_trees), cost_of(epsilon, rho, trees.n_trees))
         exact_counts = self._ask(charge, lambda batch: count_rows(trees, batch.features, batch.kept))
         return self._with_noise(exact_counts, trees.n_trees, charge.cost)
@@ -189,8 +189,8 @@ class SplitQuestions(TreeQuestions):
 
     def _check_splits(self, trees: MultiwayTrees, splits: Splits) -> np.ndarray:
         """Numbers of codes of the choices, once trees and splits are known to be sound."""
+        self._check(trees, MultiwayTrees)
         check_splits(splits, trees, self.schema)
-        self._check(trees)
         return view_sizes(trees.views, self.schema)[splits.view]
 
 

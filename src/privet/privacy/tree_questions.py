@@ -82,7 +82,7 @@ class TreeQuestions(Wall):
         Gaussian*.
         """
         n_labels = len(self.schema.label.values)
-        self._check(structure)
+        self._check(structure, CompleteTrees, MultiwayTrees)
         charge = Charge(leaf_rows(structure.n_trees), cost_of(epsilon, rho, structure.n_trees))
         exact_counts = self._ask(
             charge, lambda batch: count_leaves(structure, batch.features, batch.labels, n_labels)
@@ -100,8 +100,10 @@ class TreeQuestions(Wall):
         -------
         ε-DP over all trees together, the set of stored cells included. Proof: *Sparse histogram*.
         """
+        self._check(structure, LevelTrees)
         n_labels, n_trees = len(self.schema.label.values), structure.n_trees
-        self._check(structure)
+        if isinstance(false_cells, bool) or not isinstance(false_cells, int) or false_cells < 1:
+            raise QuestionError("false_cells must be a whole number above 0.", "say, 1000.")
         charge = Charge(frequent_cells(n_trees), cost_of(epsilon, None, n_trees))
         exact_cells = self._ask(
             charge, lambda batch: count_cells(structure, batch.features, batch.labels, n_labels)
@@ -124,7 +126,7 @@ class TreeQuestions(Wall):
         *Permute-and-flip*.
         """
         n_labels = len(self.schema.label.values)
-        self._check(structure)
+        self._check(structure, CompleteTrees, MultiwayTrees)
         question = f"most frequent label of every leaf of {structure.n_trees} trees"
         charge = Charge(question, cost_of(epsilon, None, structure.n_trees))
         exact_counts = self._ask(
@@ -132,8 +134,14 @@ class TreeQuestions(Wall):
         )
         return self._choose(exact_counts, pure(charge.cost) / structure.n_trees)
 
-    def _check(self, structure: Structure) -> None:
+    def _check(self, structure: Structure, *kinds: type[Structure]) -> None:
         n_labels = len(self.schema.label.values)
+        # No subclass: it could bring code along.
+        if type(structure) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise QuestionError(
+                "these trees are not of the kind that this question is about.", f"give {names}."
+            )
         check_structure(structure, self.schema)
         if isinstance(structure, LevelTrees):
             return
@@ -149,8 +157,8 @@ class Parts:
     """Random disjoint parts of protected rows, drawn anew for every question."""
 
     def __init__(self, protected: TreeQuestions, n: int) -> None:
-        if n < 1:
-            raise QuestionError("rows cannot be split into fewer than 1 part.")
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise QuestionError("rows are split into a whole number of parts, 1 at least.")
         self._protected = protected
         self._n = n
 
@@ -168,9 +176,9 @@ class Parts:
         return self._protected._choose(exact_counts, pure(charge.cost))
 
     def _check(self, structure: CompleteTrees) -> None:
+        self._protected._check(structure, CompleteTrees)
         if structure.n_trees != self._n:
             raise QuestionError(f"{self._n} parts need {self._n} trees, not {structure.n_trees}.")
-        self._protected._check(structure)
 
     def _counter(self, structure: CompleteTrees) -> Callable[[Batch], np.ndarray]:
         """Kernel that gives every row a part of its own drawing and counts it in that part's tree."""
