@@ -8,13 +8,15 @@ from math import inf
 
 import numpy as np
 import pytest
+from numpy.random import RandomState
 
 import privet
 from privet import Budget, Continuous, Label, Protected, Schema
 from privet.audit import published_2015
 from privet.audit.defendants import DEFENDANTS, defendant
 from privet.audit.interception import wrapped
-from privet.audit.mutants import MUTANTS
+from privet.audit.losses import Loss, together
+from privet.audit.mutants import MUTANTS, weak_noise
 from privet.audit.program_trials import (
     one_run_of,
     run_once,
@@ -33,11 +35,12 @@ from privet.audit.programs import (
 )
 from privet.audit.report import audit, to_json
 from privet.audit.selection_trials import exact_best_run
-from privet.audit.transcripts import Witness, compare_without, digest, watch
-from privet.audit.trial import QUICK
+from privet.audit.transcripts import Comparison, Witness, compare_without, digest, watch
+from privet.audit.trial import QUICK, from_transcripts
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED
 from privet.errors import QuestionError
-from privet.privacy import split_questions, tree_questions, wall
+from privet.learners.random_trees import random_complete_trees
+from privet.privacy import Cost, split_questions, tree_questions, wall
 
 ONE = Fraction(1)
 
@@ -176,6 +179,34 @@ def test_the_loss_that_is_charged_is_attained():
         compared = broken(QUESTIONS[name](ONE))
         assert max(each.loss.attained for each in compared) == pytest.approx(1)
         assert all(each.keeps and each.charged.epsilon == 1 for each in compared)
+
+
+def test_what_may_not_be_attained_is_not_called_broken():
+    """Losses of two selections that go opposite ways do not add up, nor is one choice of parts the truth."""
+    up, down = Loss(Cost.pure(1), (1.0, 0.2)), Loss(Cost.pure(1), (0.2, 1.0))
+    total = together([up, down])
+    assert total.bound.epsilon == 2 and total.attained == pytest.approx(1.2)
+    unsure = Comparison(total, Cost.pure("1.5"), 2)
+    assert not unsure.keeps and not unsure.broken
+    assert Comparison(total, Cost.pure("1.1"), 2).broken
+    assert not Comparison(total, Cost.pure("1.1"), 2, in_parts=True).broken
+    verdict = from_transcripts("unsure", ONE, [((), (), unsure)])
+    assert verdict.outcome == NOT_REFUTED and verdict.text == "not proved, bound 2"
+    gaussian = Loss(Cost.zcdp("1/2"), rho=Fraction(1, 2))
+    assert (
+        Comparison(gaussian, Cost.zcdp("1/3"), 1).broken and Comparison(gaussian, Cost.zcdp("1/2"), 1).keeps
+    )
+
+
+def test_weak_noise_in_random_parts_is_not_proved():
+    def weak(protected):
+        with weak_noise():
+            return protected.split(2).noisy_histogram(
+                random_complete_trees(TOY, 2, 1, RandomState(0)), epsilon=1
+            )
+
+    compared = broken(weak)
+    assert not any(each.broken for each in compared) and not all(each.keeps for each in compared)
 
 
 def test_lifted_transcripts_make_boosting_ask_for_gradients():

@@ -118,6 +118,8 @@ class Worst:
         Whether no outcome anywhere is more than e^ε likelier: decided, not rounded.
     pairs, outcomes : int
         How many were looked at.
+    ways : tuple of float
+        Largest log ratio of an outcome likelier on the first table of a pair, and on the second.
     """
 
     loss: float
@@ -126,6 +128,7 @@ class Worst:
     keeps: bool
     pairs: int
     outcomes: int
+    ways: tuple[float, float] = (0.0, 0.0)
 
 
 def compare(
@@ -143,19 +146,20 @@ def compare(
         table: Fraction(1) if one_total else sum(law.values(), Fraction(0)) for table, law in laws.items()
     }
     worst: tuple[float, Any, Hashable] = (-inf, (), None)
-    keeps, n_pairs, outcomes = True, 0, set()
+    keeps, n_pairs, outcomes, ways = True, 0, set(), [-inf, -inf]
     for pair in neighbouring:
         n_pairs += 1
-        for likely, other in (pair, pair[::-1]):
+        for way, (likely, other) in enumerate((pair, pair[::-1])):
             for event, weight in laws[likely].items():
                 a = lifted(weight) * totals[other]
                 b = lifted(laws[other].get(event, Fraction(0))) * totals[likely]
                 outcomes.add(event)
                 keeps = keeps and not exceeds(a, b, epsilon)
                 loss = log_ratio(a, b)
+                ways[way] = max(ways[way], loss)
                 if loss > worst[0]:
                     worst = (loss, (likely, other), event)
-    return Worst(worst[0], worst[1], worst[2], keeps, n_pairs, len(outcomes))
+    return Worst(*worst, keeps, n_pairs, len(outcomes), (ways[0], ways[1]))
 
 
 def exceeds(a: Weight, b: Weight, epsilon: Fraction) -> bool:

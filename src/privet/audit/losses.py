@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.exact import compare, exponential_weights, permute_and_flip_law
+from privet.audit.exact import Law, compare, exponential_weights, permute_and_flip_law
 from privet.audit.exponentials import exponential
 from privet.audit.ranges import Choices, laws_of, refined
 from privet.privacy import Budget, Cost, in_sequence
@@ -19,6 +19,10 @@ from privet.privacy.budget import NOTHING
 
 FEW_COLUMNS = 6
 """Candidates of a selection whose law is written out; beyond them the theorem's bound is taken."""
+
+
+FORBIDDEN = Fraction(10**9)
+"""Cost of a choice that one table allows and the other does not: more than any budget."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,27 @@ class Answer:
 
 @dataclass(frozen=True)
 class Loss:
-    """What two tables' answers tell them apart by: an upper bound, and what some outcome attains."""
+    """What tells two tables apart by their answers.
+
+    Attributes
+    ----------
+    bound : Cost
+        No more than this, whatever the outcome.
+    ways : tuple of float
+        Largest log ratio of an outcome: of those likelier on the first table, and on the second. Of
+        independent answers each adds up.
+    rho : Fraction
+        What Gaussian answers lose in ρ; at whole orders they lose all of it.
+    """
 
     bound: Cost
-    attained: float
+    ways: tuple[float, float] = (0.0, 0.0)
+    rho: Fraction = Fraction(0)
+
+    @property
+    def attained(self) -> float:
+        """A log ratio that some outcome has."""
+        return max(self.ways)
 
 
 def loss_of(a: Answer, b: Answer) -> Loss:
@@ -46,27 +67,30 @@ def loss_of(a: Answer, b: Answer) -> Loss:
         return _pure(sum(abs(a.exact.get(i, 0) - b.exact.get(i, 0)) for i in cells) / a.parameter[0])
     if a.mechanism == "ranges":
         differing = [(x, y) for x, y in zip(a.exact, b.exact, strict=True) if x != y]
-        return _together([_range_loss(x, y, a.parameter[0]) for x, y in differing])
+        return together([_range_loss(x, y, a.parameter[0]) for x, y in differing])
     moved = a.exact - b.exact
     if a.mechanism == "laplace":
         return _pure(Fraction(int(np.abs(moved).astype(object).sum())) / a.parameter)
     if a.mechanism == "gaussian":
         rho = Fraction(int((moved.astype(object) ** 2).sum())) / (2 * a.parameter)
-        return Loss(Cost(None, rho) if rho else NOTHING, float(rho))
+        return Loss(Cost(None, rho) if rho else NOTHING, rho=rho)
     changed = np.flatnonzero(moved.any(axis=1)).tolist()
     if moved.shape[1] > FEW_COLUMNS:
         spreads = [(int(moved[row].max()) - int(moved[row].min())) * a.parameter for row in changed]
-        return _together([_loss_of_choice(a.mechanism, spread, spread, 0.0) for spread in spreads])
-    return _together([_selection_loss(a.mechanism, a.parameter, *_scores(a, b, row)) for row in changed])
+        return together([_loss_of_choice(a.mechanism, spread, spread) for spread in spreads])
+    return together([_selection_loss(a.mechanism, a.parameter, *_scores(a, b, row)) for row in changed])
 
 
-def _together(losses: Sequence[Loss]) -> Loss:
-    """Independent draws: their losses add up, and some outcome attains them all."""
-    return Loss(in_sequence(loss.bound for loss in losses), sum(loss.attained for loss in losses))
+def together(losses: Sequence[Loss]) -> Loss:
+    """Loss of several answers: some outcome attains all of them that go one way."""
+    ways = sum(loss.ways[0] for loss in losses), sum(loss.ways[1] for loss in losses)
+    rho = sum((loss.rho for loss in losses), Fraction(0))
+    return Loss(in_sequence(loss.bound for loss in losses), ways, rho)
 
 
 def _pure(epsilon: Fraction) -> Loss:
-    return Loss(Cost(Fraction(epsilon), Fraction(epsilon) ** 2 / 2), float(epsilon))
+    """Additive noise: as likely to tell one way as the other."""
+    return Loss(Cost(Fraction(epsilon), Fraction(epsilon) ** 2 / 2), (float(epsilon), float(epsilon)))
 
 
 def _scores(a: Answer, b: Answer, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -81,33 +105,34 @@ def _selection_loss(mechanism: str, rate: Fraction, a: tuple[int, ...], b: tuple
     moves = [y - x for x, y in zip(a, b, strict=True)]
     spread = (max(moves) - min(moves)) * rate
     law = permute_and_flip_law if mechanism == "permute-and-flip" else exponential_weights
-    laws = [dict(enumerate(law(scores, exponential(rate)))) for scores in (a, b)]
+    laws: list[Any] = [dict(enumerate(law(scores, exponential(rate)))) for scores in (a, b)]
     return _loss_of_choice(mechanism, spread, *_certain_loss(laws[0], laws[1], rate))
 
 
 def _range_loss(a: Choices, b: Choices, rate: Fraction) -> Loss:
     if a.keys() != b.keys():
-        return Loss(Cost(Fraction(10**9), Fraction(10**9)), inf)
+        return Loss(Cost(FORBIDDEN, FORBIDDEN), (inf, inf))
     moves = [other - score for *_, score, other in refined(a, b)]
-    return _loss_of_choice(
-        "exponential", (max(moves) - min(moves)) * rate, *_certain_loss(*laws_of(a, b, rate), rate)
-    )
+    spread = (max(moves) - min(moves)) * rate
+    return _loss_of_choice("exponential", spread, *_certain_loss(*laws_of(a, b, rate), rate))
 
 
-def _certain_loss(a: Any, b: Any, rate: Fraction) -> tuple[Fraction, float]:
-    """A multiple of the rate that no outcome's log ratio exceeds, for certain, and the largest log ratio."""
+def _certain_loss(a: Law, b: Law, rate: Fraction) -> tuple[Fraction, tuple[float, float]]:
+    """A multiple of the rate that no outcome's log ratio exceeds, for certain, and the largest each way."""
     laws = {0: a, 1: b}
-    attained = compare(laws, [(0, 1)], Fraction(0)).loss
-    multiple = max(ceil(attained / float(rate) - 1e-9), 0)
+    worst = compare(laws, [(0, 1)], Fraction(0))
+    multiple = max(ceil(worst.loss / float(rate) - 1e-9), 0)
     while not compare(laws, [(0, 1)], multiple * rate).keeps:
         multiple += 1
-    return multiple * rate, attained
+    return multiple * rate, worst.ways
 
 
-def _loss_of_choice(mechanism: str, spread: Fraction, epsilon: Fraction, attained: float) -> Loss:
+def _loss_of_choice(
+    mechanism: str, spread: Fraction, epsilon: Fraction, ways: tuple[float, float] = (0.0, 0.0)
+) -> Loss:
     """In ρ, the exponential mechanism is charged by the spread of its log ratios, others by the largest."""
     rho = spread**2 / 8 if mechanism == "exponential" else epsilon**2 / 2
-    return Loss(Cost(epsilon, rho), attained)
+    return Loss(Cost(epsilon, rho), ways)
 
 
 def epsilon_at(rho: Fraction, delta: Fraction) -> float:

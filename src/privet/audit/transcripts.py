@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from privet.audit.interception import SealedBits, replaced
-from privet.audit.losses import Answer, Loss, loss_of
+from privet.audit.losses import Answer, Loss, loss_of, together
 from privet.audit.ranges import drawn, ranges_of
 from privet.engines import Batch
 from privet.model import PrivacyCard
@@ -38,7 +38,6 @@ from privet.privacy import (
     Ledger,
     Protected,
     StudyBits,
-    in_sequence,
     mechanisms,
     selection,
     sparse,
@@ -173,12 +172,25 @@ class Witness:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One transcript on two neighbours, and what was charged for it."""
+    """One transcript on two neighbours, and what was charged for it.
+
+    Attributes
+    ----------
+    loss : Loss
+    charged : Cost
+    answers : int
+    leak : str
+        What depended on the row besides the answers, if anything did.
+    in_parts : bool
+        Whether rows drew random parts: the loss is then that of one choice of parts, which bounds the loss
+        over all of them but need not be attained.
+    """
 
     loss: Loss
     charged: Cost
     answers: int
     leak: str = ""
+    in_parts: bool = False
 
     @property
     def keeps(self) -> bool:
@@ -193,10 +205,11 @@ class Comparison:
     @property
     def broken(self) -> bool:
         """Whether it certainly does not: some outcome is likelier than was paid for."""
-        pure = self.loss.bound.epsilon is not None and self.charged.epsilon is not None
-        if self.leak or not pure:
-            return not self.keeps
-        return self.loss.attained > float(self.charged.epsilon or 0) * (1 + 1e-12)
+        if self.leak or self.in_parts:
+            return bool(self.leak)
+        if self.loss.bound.epsilon is not None and self.charged.epsilon is not None:
+            return self.loss.attained > float(self.charged.epsilon) * (1 + 1e-12)
+        return self.loss.rho > self.charged.rho
 
 
 class Rows:
@@ -253,10 +266,9 @@ def compare_without(
         if digest(other) != digest(release):
             raise Leak("the release differs although all answers are the same")
     except Leak as leak:
-        return Comparison(Loss(NOTHING, 0.0), charged, len(first.answers), str(leak))
+        return Comparison(Loss(NOTHING), charged, len(first.answers), str(leak))
     losses = [loss_of(a, b) for a, b in zip(first.answers, again.answers, strict=True)]
-    total = Loss(in_sequence(loss.bound for loss in losses), sum(loss.attained for loss in losses))
-    return Comparison(total, charged, len(losses))
+    return Comparison(together(losses), charged, len(losses), in_parts=bool(first.parts))
 
 
 def digest(release: Any) -> Hashable:

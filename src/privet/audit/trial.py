@@ -114,7 +114,8 @@ def _loss(comparison: Comparison, delta: Fraction) -> float:
     if comparison.leak:
         return float("inf")
     if comparison.loss.bound.epsilon is not None:
-        return comparison.loss.attained or float(comparison.loss.bound.epsilon)
+        sure = comparison.broken or (comparison.keeps and not comparison.in_parts)
+        return (comparison.loss.attained if sure else 0.0) or float(comparison.loss.bound.epsilon)
     return epsilon_at(comparison.loss.bound.rho, delta)
 
 

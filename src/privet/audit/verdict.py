@@ -65,6 +65,8 @@ class Verdict:
         sure = f" ({100 * self.confidence:.6g} %)" if self.confidence else ""
         if self.outcome == HOLDS:
             return f"holds exactly, loss {loss}"
+        if self.outcome == NOT_REFUTED and self.method == "transcripts":
+            return f"not proved, bound {loss}"
         return (
             f"not refuted, ε ≥ {loss}{sure}" if self.outcome == NOT_REFUTED else f"BROKEN, loss {loss}{sure}"
         )
