@@ -23,11 +23,11 @@ from privet.studies.ways import Folds, Way, greedy
 NAMES = ("car", "krkopt", "connect4", "mushroom", "nursery", "tic_tac_toe")
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0)
 LEVELS = 5
-STRAW_MAN, DIFFPID3, TREE = "straw man", "DiffPID3", "tree, ours"
+STRAW_MAN, DIFFPID3, TREE = "straw man", "DiffPID3", "tree ours"
 FORESTS: Mapping[str, Mapping[str, Any]] = {
-    "DPDF, 1 tree": {"n_trees": 1, "voting": "confidence"},
-    "DPDF, 4 trees": {"n_trees": 4, "voting": "confidence"},
-    "4 trees, ours": {"n_trees": 4},
+    "DPDF 1 tree": {"n_trees": 1, "voting": "confidence"},
+    "DPDF 4 trees": {"n_trees": 4, "voting": "confidence"},
+    "4 trees ours": {"n_trees": 4},
 }
 
 
