@@ -14,6 +14,7 @@ from privet import (
     Categorical,
     CountingTreeClassifier,
     GreedyForestClassifier,
+    GreedyTreeClassifier,
     Label,
     Ledger,
     QuestionError,
@@ -154,6 +155,14 @@ def test_sum_queries_share_the_budget_as_their_paper_counts_them():
         plan = CountingTreeClassifier(variant="sum-queries").plan(Schema(features, SCHEMA.label), 1000)
         assert len(plan.questions) == n_features
         assert plan.questions[0].charge.cost.epsilon == Fraction(n_features, queries)
+
+
+def test_trees_stop_where_the_wall_could_not_count_their_leaves(monkeypatch):
+    """An error there would come after the charge."""
+    monkeypatch.setattr("privet.privacy.tree_questions.MAX_CELLS", 24)
+    for learner in (GreedyTreeClassifier(20, max_depth=6), GreedyForestClassifier(20, min_rows=1)):
+        learner.fit(protect(rows(), SCHEMA, Ledger().create("rows", Budget(20))))
+        assert 0 < len(learner.model_.trees.view) <= 12
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from privet.learners.boosting_plan import Purse
 from privet.learners.count_forest import noise_variance
 from privet.learners.greedy_plan import CountEstimates, check_depth, count_sd
 from privet.learners.growing import (
-    MAX_NODES,
     Growth,
     Menu,
     check_continuous,
     grown,
+    node_limit,
     open_splits,
     seedlings,
     split_menu,
@@ -145,7 +145,7 @@ class GreedyForestClassifier(PrivateClassifier):
             else:
                 chosen = protected.choose_split(growth.trees, splits, CRITERION, **purse.price(self._share))
             taller = grown(growth, menu, chosen)
-            if len(taller.level) > MAX_NODES:
+            if len(taller.level) > node_limit(n_labels):
                 break
             growth = taller
             known, closed = known.padded(len(growth.level)), padded(closed, len(growth.level))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.privacy import ChosenSplits
+from privet.privacy import ChosenSplits, tree_questions
 from privet.schema import Categorical, Continuous, Feature, Schema
 from privet.structure import MultiwayTrees, Splits, Views
 
@@ -159,6 +159,11 @@ def numbered(trees: MultiwayTrees) -> MultiwayTrees:
     """The same trees, their leaves numbered in the order of nodes."""
     leaf = trees.view < 0
     return replace(trees, child=np.where(leaf, np.cumsum(leaf) - 1, trees.child))
+
+
+def node_limit(n_labels: int) -> int:
+    """Nodes beyond which trees do not grow: the wall could not count the labels of their leaves."""
+    return min(MAX_NODES, tree_questions.MAX_CELLS // n_labels)
 
 
 def check_continuous(continuous: str, n_bins: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from privet.learners.boosting_plan import Purse
 from privet.learners.count_forest import noise_variance
 from privet.learners.greedy_plan import CountEstimates, LevelShares, count_sd
-from privet.learners.growing import MAX_NODES, Growth, Menu, grown, open_splits, seedlings
+from privet.learners.growing import Growth, Menu, grown, node_limit, open_splits, seedlings
 from privet.learners.pruning import children_of, corrected_counts, prune_by_errors, without
 from privet.privacy import Charge, ChosenSplits, NoisyCounts, Protected, leaf_rows
 from privet.structure import MultiwayTrees, Splits
@@ -26,15 +26,15 @@ def grow_tree(
     plan: LevelShares,
     purse: Purse,
     choose: Choose,
-    most_nodes: int = MAX_NODES,
+    most_nodes: int | None = None,
 ) -> tuple[Growth, CountEstimates, NoisyCounts]:
     """A tree, what is known of the rows of its nodes, and the noisy label counts of its leaves.
 
-    A level that would bring more than ``most_nodes`` is not grown. What was planned for levels that do not
-    come to be stays spent.
+    A level that would bring more than ``most_nodes``, or more than the wall can count, is not grown. What
+    was planned for levels that do not come to be stays spent.
     """
     n_labels = len(protected.schema.label.values)
-    growth, rows = _grown(protected, menu, plan, purse, choose, most_nodes)
+    growth, rows = _grown(protected, menu, plan, purse, choose, most_nodes or node_limit(n_labels))
     protected.refine([Charge(leaf_rows(1), purse.cost(plan.leaves))])
     noisy = protected.noisy_histogram(growth.trees, **purse.price(plan.leaves))
     totals = noisy.values.sum(axis=1, keepdims=True)
