@@ -11,8 +11,16 @@ import pytest
 from privet.audit.exact import Explorer, compare, exponential_weights, pairs, permute_and_flip_law, tables
 from privet.audit.exponentials import exponential
 from privet.audit.interception import SealedBits, enumerated
+from privet.audit.mechanism_trials import (
+    additive_law,
+    hockey_stick,
+    laplace_count,
+    selection_law,
+    thinning_is_exact,
+)
 from privet.errors import QuestionError
-from privet.privacy import mechanisms
+from privet.privacy import mechanisms, sparse
+from privet.privacy.inversion import exp_bracket
 
 ONE = Fraction(1)
 
@@ -85,3 +93,40 @@ def test_all_small_tables_and_their_neighbours_are_listed():
         (("a", "b"), ("a",)),
         (("b", "b"), ("b",)),
     ]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(4)])
+def test_noisy_counts_and_permute_and_flip_lose_all_of_epsilon_and_no_more(epsilon):
+    """The worst case is known in closed form: a log ratio of ε, attained. Both sides are certain."""
+    slightly_less = epsilon - Fraction(1, 10**30)
+    counts = range(4)
+    noisy = {count: additive_law(count, epsilon, laplace_count) for count in counts}
+    chosen = {
+        table: selection_law(mechanisms.permute_and_flip, table, epsilon, None) for table in tables("ab", 3)
+    }
+    for laws, neighbouring, one_total in (
+        (noisy, list(zip(counts[1:], counts, strict=False)), True),
+        (chosen, list(pairs(chosen)), False),
+    ):
+        assert compare(laws, neighbouring, epsilon, one_total).keeps
+        assert not compare(laws, neighbouring, slightly_less, one_total).keeps
+
+
+def test_the_delta_of_gaussian_noise_is_bracketed_tightly():
+    """Against a float sum over the discrete Gaussian."""
+    variance, epsilon = Fraction(33), Fraction(1, 2)
+    x = np.arange(-200, 201)
+    law = np.exp(-(x**2) / (2 * 33.0))
+    law /= law.sum()
+    expected = np.maximum(law[:-1] - np.exp(0.5) * law[1:], 0).sum()
+    low, high = hockey_stick(variance, epsilon)
+    assert low <= high and float(high - low) < 1e-30
+    assert float(high) == pytest.approx(expected, rel=1e-9)
+
+
+def test_marks_of_empty_cells_have_exactly_the_probability_of_their_noise(monkeypatch):
+    assert thinning_is_exact(10**6, Fraction(2), 20)
+    monkeypatch.setattr(
+        sparse, "exp_bracket", lambda x, bits: exp_bracket(x * Fraction(10**9 + 1, 10**9), bits)
+    )
+    assert not thinning_is_exact(10**6, Fraction(2), 20)

@@ -40,7 +40,7 @@ from privet.audit.trial import QUICK, from_transcripts
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED
 from privet.errors import QuestionError
 from privet.learners.random_trees import random_complete_trees
-from privet.privacy import Cost, split_questions, tree_questions, wall
+from privet.privacy import Cost, Parts, split_questions, tree_questions, wall
 
 ONE = Fraction(1)
 
@@ -284,3 +284,36 @@ def test_findings_as_json():
     assert data["findings"][0]["outcome"] == BROKEN and data["findings"][0]["kind"] == "published"
     verdict = transcripts_of_toy("left out", MUTANTS["empty-leaves-left-out"](ONE), ONE, QUICK)
     assert verdict.loss == inf and verdict.to_dict()["loss"] == "infinite"
+
+
+def questions_of(*classes) -> set[str]:
+    return {
+        f"{cls.__name__}.{name}"
+        for cls in classes
+        for name in dir(cls)
+        if name.startswith(("noisy_", "choose"))
+    }
+
+
+def test_every_question_of_the_wall_is_asked_on_the_stand(monkeypatch):
+    """A question that is added must be put on the stand: by itself, or by a learner that asks it."""
+    asked = set()
+
+    def listen(cls, name):
+        question = getattr(cls, name)
+
+        def heard(self, *given, **named):
+            asked.add(f"{cls.__name__}.{name}")
+            return question(self, *given, **named)
+
+        monkeypatch.setattr(cls, name, heard)
+
+    for question in questions_of(Protected, Parts):
+        listen({"Protected": Protected, "Parts": Parts}[question.split(".")[0]], question.split(".")[1])
+    programs = QUESTIONS | LEARNERS | LEARNERS_WITH_DELTA
+    for make in programs.values():
+        witness = Witness(len(UNIVERSE), 0, lift=20_000)
+        delta = "1e-6" if make in LEARNERS_WITH_DELTA.values() else 0
+        watch(make(ONE), rows_of(UNIVERSE), TOY, Budget(1, delta), witness)
+    by_law = {"Protected.choose_run"}
+    assert questions_of(Protected, Parts) - asked == by_law
