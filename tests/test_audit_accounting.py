@@ -12,11 +12,12 @@ import pytest
 from privet import Budget, CountForestClassifier, Ledger, protect
 from privet.audit.accounting import account_for, checks, exposure, in_epsilon
 from privet.audit.defendants import DEFENDANTS
+from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, TOY, UNIVERSE, rows_of
 from privet.audit.published_2015 import path_charges
 from privet.audit.trial import FULL, QUICK
 from privet.cli.app import run
 from privet.errors import BudgetExceeded
-from privet.privacy import Cost
+from privet.privacy import Charge, Cost, Protected
 
 ONE = Fraction(1)
 
@@ -159,3 +160,14 @@ def test_auditing_everything_says_what_is_not_as_it_must_be(capsys, monkeypatch)
 def test_a_quick_audit_leaves_slow_trials_out():
     learner = DEFENDANTS["majority-forest"]
     assert len(learner.hearings(QUICK, ONE)) == 2 < len(learner.hearings(FULL, ONE))
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, *LEARNERS_WITH_DELTA])
+def test_models_of_all_learners_agree_with_the_ledger(name, ledger):
+    delta = "1e-6" if name in LEARNERS_WITH_DELTA else 0
+    account = ledger.create("people", Budget(3, delta))
+    account.reserve([Charge("something before", Cost.pure("1/10"))])
+    released = (LEARNERS | LEARNERS_WITH_DELTA)[name](ONE)(Protected(rows_of(UNIVERSE), TOY, account))
+    verdict, listed = account_for(name, released.card, TOY, ledger)
+    assert [check for check in listed if not check.agrees] == []
+    assert len(listed) >= 6 and verdict.loss <= 1
