@@ -311,14 +311,14 @@ def search(**changes) -> PrivateSelection:
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "auc"])
 def test_the_better_candidate_is_chosen(metric, monkeypatch):
     # A random number of runs is at times one, of the worse candidate.
-    monkeypatch.setattr(RunLaw, "draw", lambda law, bits: 40)
+    monkeypatch.setattr(RunLaw, "draw", lambda law, bits: 20)
     X, y = square()
     fitted = search(metric=metric).fit(X, y)
     assert fitted.best_params_ == {"max_depth": 5, "structure": "bojarski"} and fitted.best_index_ == 1
     assert fitted.score(X, y) > 0.8
     assert fitted.best_estimator_.max_depth == 5
     sign = -1 if metric == "log_loss" else 1
-    assert 0 < sign * fitted.best_score_ < 1
+    assert 0 < sign * fitted.best_score_ <= 1  # the largest of many noisy scores, cut at 1
     assert private_score(fitted, X, y, metric=metric, epsilon=5).value > 0
 
 
