@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 
 import pandas as pd
 import pytest
@@ -88,6 +89,28 @@ def test_batches_add_up_only_where_they_may_hold_the_same_people(schema, people,
     undeclared = [{**batch, "batch": None} for batch in card.batches]
     assert exposure(undeclared) == (2, 0)
     assert "batches add up to the promise" in disagreements(replace(card, batches=undeclared), schema)
+
+
+def test_models_of_several_parties_agree_with_what_each_published(model, schema, ledger):
+    """Parties of other people cost the most of any, parties of the same people the sum."""
+    asked = [{**question, "composition": "parallel over 2 parties"} for question in model.card.questions]
+    parties = [
+        {"batch": name, "party": name, "epsilon": "1", "delta": "0", "receipt": receipt}
+        for name, receipt in (("north", model.card.receipt), ("south", "of another ledger"))
+    ]
+    card = replace(model.card, questions=asked, batches=parties, account="north, south", receipt="")
+    assert disagreements(card, schema, ledger) == set()
+    same_people = [{**party, "batch": None} for party in parties]
+    assert disagreements(replace(card, batches=same_people), schema) == {"batches add up to the promise"}
+    assert disagreements(card, schema, Ledger()) == {"receipts are in the ledger"}
+
+
+def test_a_twin_without_privacy_is_broken(schema, people):
+    twin = CountForestClassifier(epsilon=inf, n_trees=2, max_depth=2, schema=schema)
+    frame = pd.DataFrame(people)
+    twin.fit(frame.drop(columns="ill"), frame["ill"])
+    verdict, _ = account_for("twin", twin.privacy_card_, schema)
+    assert verdict.broken and verdict.loss == inf
 
 
 def test_a_card_that_says_it_protects_nobody_is_broken(model, schema):

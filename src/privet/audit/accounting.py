@@ -15,8 +15,8 @@ from privet.model import PrivacyCard
 from privet.privacy import Budget, Charge, Cost, Ledger, in_sequence
 from privet.schema import Schema
 
-COMPOSITIONS = re.compile(r"sequence|parallel over \d+ random parts")
-"""How the parts of a question may compose: both have a proof."""
+COMPOSITIONS = re.compile(r"sequence|parallel over \d+ random parts|(sequence|parallel) over \d+ parties")
+"""How the parts of a question may compose: each way has a proof."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> I
     """Everything about a model's cost that can be worked out twice."""
     asked = [Charge.from_dict(question) for question in card.questions]
     total = in_sequence(charge.cost for charge in asked)
-    newest = card.batches[-1] if card.batches else {"epsilon": card.epsilon, "delta": card.delta}
-    promise = Budget(Fraction(newest["epsilon"]), Fraction(newest["delta"]))
+    promise = _promise(card)
     yield Check("questions within the promise", promise.allows(total), f"{total} of {promise}")
     odd = [charge.composition for charge in asked if not COMPOSITIONS.fullmatch(charge.composition)]
     yield Check("compositions that are proved", not odd, "; ".join(odd) or f"{len(asked)} questions")
@@ -69,6 +68,18 @@ def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> I
         yield Check("batches add up to the promise", exposed == stated, f"{len(card.batches)} batches")
     if ledger is not None:
         yield from _ledger_checks(card, total, ledger)
+
+
+def _promise(card: PrivacyCard) -> Budget:
+    """The budget of the questions on a card: of all parties, or of the newest batch alone."""
+    whole = {"epsilon": card.epsilon, "delta": card.delta}
+    newest = whole if not card.batches or _of_parties(card) else card.batches[-1]
+    return Budget(Fraction(newest["epsilon"]), Fraction(newest["delta"]))
+
+
+def _of_parties(card: PrivacyCard) -> bool:
+    """Whether a model was merged from what several owners published, each with a ledger of its own."""
+    return any("party" in batch for batch in card.batches)
 
 
 def exposure(batches: Sequence[Mapping[str, Any]]) -> tuple[Fraction, Fraction]:
@@ -89,9 +100,10 @@ def _ledger_checks(card: PrivacyCard, total: Cost, ledger: Ledger) -> Iterator[C
     receipts = [batch["receipt"] for batch in card.batches] or [card.receipt]
     by_hash = {event["hash"]: event for event in events if event["kind"] == "charge"}
     held = [by_hash[receipt] for receipt in receipts if receipt in by_hash]
-    live = len(held) == len(receipts) and not any(event["number"] in cancelled for event in held)
+    enough = bool(held) if _of_parties(card) else len(held) == len(receipts)
+    live = enough and not any(event["number"] in cancelled for event in held)
     yield Check("receipts are in the ledger", live, f"{len(held)} of {len(receipts)}")
-    if not live:
+    if not live or _of_parties(card):
         return
     same = {(event["account"], event["schema"]) for event in held} == {(card.account, card.schema)}
     yield Check("charged to this account and schema", same, card.account)
@@ -108,6 +120,9 @@ def account_for(
     name: str, card: PrivacyCard, schema: Schema, ledger: Ledger | None = None
 ) -> tuple[Verdict, list[Check]]:
     """Verdict on a model's accounts; one disagreement breaks it."""
+    if card.epsilon == str(inf):
+        why = {"why": "the card promises nothing: this twin of a model is not private"}
+        return Verdict(name, "accounting", BROKEN, inf, inf, "the card", witness=why), []
     listed = list(checks(card, schema, ledger))
     total = in_sequence(Charge.from_dict(question).cost for question in card.questions)
     disagree = [check.what for check in listed if not check.agrees]
