@@ -127,7 +127,7 @@ def account_for(
     total = in_sequence(Charge.from_dict(question).cost for question in card.questions)
     disagree = [check.what for check in listed if not check.agrees]
     if not card.private:
-        disagree.append("the card itself says that no promise holds")
+        disagree.append("the card says that a promise holds")
     verdict = Verdict(
         name,
         "accounting",
@@ -136,6 +136,6 @@ def account_for(
         in_epsilon(total, Fraction(card.delta)),
         f"{len(card.questions)} questions, {len(listed)} checks",
         float(Fraction(card.delta)),
-        witness={"why": "; ".join(disagree) or "all agree"},
+        witness={"why": f"does not hold: {'; '.join(disagree)}" if disagree else "all agree"},
     )
     return verdict, listed
