@@ -113,7 +113,7 @@ LEARNERS: Programs = {
     "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1, random_state=1),
     "count-forest": _fitted(CountForestClassifier, **SMALL),
     "count-forest-own-rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
-    "count-forest-jagannathan": _fitted(CountForestClassifier, structure="jagannathan", **SMALL),
+    "count-forest-multiway": _fitted(CountForestClassifier, structure="jagannathan", **SMALL),
     "boosting": _fitted(BoostingClassifier, random_state=1),
     "greedy-tree": _fitted(GreedyTreeClassifier, max_depth=2),
     "greedy-tree-gini": _fitted(GreedyTreeClassifier, max_depth=2, criterion="gini"),

@@ -61,7 +61,7 @@ class Verdict:
     @property
     def text(self) -> str:
         """The finding in a few words."""
-        loss = "infinite" if math.isinf(self.loss) else f"{self.loss:.4g}"
+        loss = "infinite" if math.isinf(self.loss) else f"{self.loss:.3g}"
         sure = f" ({100 * self.confidence:.6g} %)" if self.confidence else ""
         if self.outcome == HOLDS:
             return f"holds exactly, loss {loss}"
