@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from itertools import accumulate
 from operator import add
 from typing import Any
 
@@ -34,10 +35,11 @@ class MemoryEngine:
         if not self._batches:
             self._batches = _split(self._load())
         partial: list[Any] = []
-        for done, batch in enumerate(self._batches, 1):
+        ends = list(accumulate(len(batch.labels) for batch in self._batches))
+        for end, batch in zip(ends, self._batches, strict=True):
             partial = [reduce(add, [*partial, kernel(batch)])]
             if self._progress is not None:
-                self._progress(done / len(self._batches))
+                self._progress(end / max(ends[-1], 1))
         return partial[0]
 
 
