@@ -34,6 +34,9 @@ LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
 FEW_ROWS = 4
 """Rows by standard deviation of a cell's noise below which the features say next to nothing."""
 
+LONGEST_STEP = 0.4
+"""Of all shapes at once: shapes of features that repeat each other take the same step together."""
+
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
 
@@ -226,7 +229,7 @@ def _within(plan: Plan, passes: int) -> Plan:
     tree_passes = min(plan.tree_passes, max(passes - shapes - 1, 0))
     rounds = min(plan.rounds, (passes - shapes) // (1 + tree_passes)) if tree_passes else 0
     shapes = min(plan.shape_passes, passes - rounds * (1 + tree_passes))
-    step = min(plan.shape_step * plan.shape_passes / max(shapes, 1), 0.7)
+    step = min(plan.shape_step * plan.shape_passes / max(shapes, 1), LONGEST_STEP)
     return replace(
         plan, shape_passes=shapes, shape_step=step, rounds=rounds, tree_passes=tree_passes if rounds else 0
     )
