@@ -362,7 +362,9 @@ def test_posterior_beats_the_papers_voting_on_real_data(data_dir, real_schemas):
     train, test = frame.iloc[:32_561], frame.iloc[32_561:]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        forest = CountForestClassifier(1.0, schema=real_schemas["adult"], random_state=0)
+        forest = CountForestClassifier(
+            0.5, structure="fletcher-islam", schema=real_schemas["adult"], random_state=0
+        )
         forest.fit(train, y[:32_561])
     losses = {
         v: log_loss(
