@@ -153,15 +153,3 @@ def test_opendp_never_gets_a_scale_that_is_too_small(monkeypatch):
 def test_study_noise_is_repeatable_for_single_counts_too():
     draw = [mechanisms.laplace_counts(np.array([0]), Fraction(50), StudyBits(1))[0] for _ in (1, 2)]
     assert draw[0] == draw[1]
-
-
-def test_rounding_to_a_grid_is_in_the_sensitivity():
-    rng = np.random.default_rng(0)
-    sensitivity, error = Fraction(3, 10), Fraction(1, 100)
-    scores = rng.uniform(0, 100, 20_000)
-    moved = scores + rng.uniform(-0.3, 0.3, scores.size)
-    noise = rng.uniform(-0.01, 0.01, (2, scores.size))
-    units, bound = mechanisms.on_grid(scores + noise[0], sensitivity, 3, error)
-    units_moved, _ = mechanisms.on_grid(moved + noise[1], sensitivity, 3, error)
-    assert np.abs(units - units_moved).max() <= bound
-    assert np.abs(units - units_moved).max() > sensitivity * 8

@@ -88,20 +88,6 @@ def exponential(exact_scores: np.ndarray, rate: Fraction, bits: Bits) -> np.ndar
     return chosen
 
 
-def on_grid(
-    exact_scores: np.ndarray, sensitivity: Fraction, fraction_bits: int, error: Fraction = Fraction(0)
-) -> tuple[np.ndarray, Fraction]:
-    """Scores in whole units of 2**−fraction_bits, and their sensitivity in those units.
-
-    Rounding down moves each of two neighbouring scores by less than a unit, and an ``error`` in
-    computing them by no more than itself; both are added to the sensitivity. Rounding keeps
-    monotonicity only if the scores were computed without error.
-    """
-    units = np.floor(np.ldexp(exact_scores, fraction_bits)).astype(np.int64)
-    scaled = (sensitivity + 2 * error) * (1 << fraction_bits)
-    return units, Fraction(math.ceil(scaled) + 1)
-
-
 def _opendp_laplace(exact: np.ndarray, scale: Fraction) -> np.ndarray:
     rounded = float(scale)
     # OpenDP takes a float: round it up, so that the noise is never too small.
