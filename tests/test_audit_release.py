@@ -168,6 +168,14 @@ def test_the_command_line_attacks_a_learner_and_writes_a_page(tmp_path, capsys):
     assert "Membership" in page.read_text() and "<svg" in page.read_text()
 
 
+def test_an_attack_on_too_few_people_is_refused(tmp_path, capsys):
+    pd.DataFrame({"a": X[:5, 0], "b": X[:5, 1], "y": Y[:5]}).to_csv(tmp_path / "few.csv", index=False)
+    SCHEMA.save(tmp_path / "schema.json")
+    arguments = ["audit", "attack", "count-forest", str(tmp_path / "few.csv")]
+    assert main([*arguments, "--schema", str(tmp_path / "schema.json")]) not in (0, 6)
+    assert "at least" in capsys.readouterr().err
+
+
 def test_the_command_line_looks_into_a_model_file(tmp_path, capsys):
     data, path = tmp_path / "people.csv", tmp_path / "m.privet"
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y}).to_csv(data, index=False)

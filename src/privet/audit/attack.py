@@ -21,6 +21,7 @@ from privet.audit.statistical import DOUBT
 from privet.audit.verdict import BROKEN, NOT_REFUTED, Verdict
 from privet.data import Codes, encode, open_table
 from privet.engines import MemoryEngine
+from privet.errors import DataError
 from privet.kernels.predict import row_shares
 from privet.privacy import Budget, Ledger, Protected
 from privet.schema import Schema
@@ -29,6 +30,8 @@ Guessable = Callable[[np.ndarray], np.ndarray]
 """Learns from the rows that a mask names; tells for every row how probable its own label is."""
 
 TINY = 1e-9
+FEWEST_ROWS = 50
+"""People who toss a coin, at least: some of them must be in, and some out, in every fit."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,8 @@ def table_attack(
     """
     codes = encode(open_table(source, schema), schema)
     assert codes.labels is not None
+    if codes.n_rows < FEWEST_ROWS:
+        raise DataError(f"an attack needs at least {FEWEST_ROWS} rows.", "give a larger table.")
     chosen = np.random.default_rng(0).permutation(codes.n_rows)[:rows]
     features, labels = codes.features[:, chosen], codes.labels[chosen]
     n_labels = len(schema.label.values)

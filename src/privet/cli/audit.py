@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from privet.audit.accounting import account_for
-from privet.audit.attack import table_attack
+from privet.audit.attack import FEWEST_ROWS, table_attack
 from privet.audit.defendants import defendant
 from privet.audit.detectors import exact_counts_verdict, zeros_verdict
 from privet.audit.page import attack_text, write_page
@@ -135,7 +135,9 @@ def audit_attack(
     epsilon: Annotated[float, typer.Option(metavar="E")] = 1.0,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ of the fits.")] = None,
     fits: Annotated[int, typer.Option(min=8, help="Half of them are attacked.")] = 40,
-    rows: Annotated[int, typer.Option(min=10, help="Rows of DATA that toss a coin, at most.")] = 1000,
+    rows: Annotated[
+        int, typer.Option(min=FEWEST_ROWS, help="Rows of DATA that toss a coin, at most.")
+    ] = 1000,
     page: Page = None,
     as_json: Json = False,
 ) -> None:
