@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -178,6 +179,47 @@ def test_undeclared_batches_cost_in_sequence():
         forest.partial_fit(*patients(500))
 
 
+def test_batches_may_differ_in_their_budget_without_naming_the_trees():
+    forest = CountForestClassifier(1.0, schema=SCHEMA).fit(*patients(500))
+    n_trees = forest.model_.trees.n_trees
+    forest.set_params(epsilon=0.25).partial_fit(*patients(500))
+    forest.set_params(epsilon=0.5, delta=1e-7).partial_fit(*patients(500))
+    assert forest.model_.trees.n_trees == n_trees
+    assert (forest.privacy_card_.epsilon, forest.privacy_card_.delta) == ("1.75", "1e-07")
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ({"structure": "jagannathan"}, {"structure": "fletcher-islam", "rows": "disjoint"}),
+        ({"structure": "fletcher-islam", "n_trees": 10}, {"structure": "jagannathan"}),
+        ({"n_trees": 10}, {"rows": "disjoint"}),
+        ({"rows": "disjoint", "n_trees": 10}, {"rows": "all"}),
+        ({"n_trees": 10}, {"n_trees": 11}),
+    ],
+)
+def test_what_batches_must_share_cannot_change_and_costs_nothing(first, later):
+    account = Ledger().create("patients", Budget(9))
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, **first).fit(*patients(200))
+    released = forest.model_
+    with pytest.raises(QuestionError, match="cannot change between batches"):
+        forest.set_params(**later).partial_fit(*patients(200))
+    assert account.spent().epsilon == 1
+    assert forest.model_ is released
+
+
+def test_the_card_tells_the_history_of_its_batches():
+    forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=5).partial_fit(*patients(200), batch="spring")
+    assert "declared disjoint" not in str(forest.privacy_card_)
+    forest.partial_fit(*patients(200), batch="autumn").set_params(delta=1e-7).partial_fit(*patients(200))
+    told = [value for name, value in forest.privacy_card_.rows() if name == "batch"]
+    assert [line.partition(", receipt")[0] for line in told] == [
+        "spring, declared disjoint: ε=1.0",
+        "autumn, declared disjoint: ε=1.0",
+        "undeclared: ε=1.0, δ=1e-07",
+    ]
+
+
 def test_batches_sum_to_one_forest_up_to_the_noise_that_was_added(monkeypatch):
     noise = np.random.default_rng(0)
     added = []
@@ -205,6 +247,73 @@ def test_protected_rows_carry_their_batch():
     forest.partial_fit(rows.batch(X, "south", y))
     assert [b["batch"] for b in forest.privacy_card_.batches] == ["north", "south"]
     assert account.spent().epsilon == 1
+
+
+@pytest.mark.parametrize("given", ["protected", "account"])
+def test_a_first_fit_keeps_the_batch_of_its_account(given):
+    (X, y), account = patients(500), Ledger().create("patients", Budget(1))
+    north = account.batch("north")
+    forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=5)
+    if given == "account":
+        forest.set_params(account=north).fit(X, y)
+    else:
+        forest.fit(protect(X, SCHEMA, north, y))
+    forest.partial_fit(protect(X, SCHEMA, account.batch("south"), y))
+    assert [b["batch"] for b in forest.privacy_card_.batches] == ["north", "south"]
+    assert forest.privacy_card_.epsilon == "1" and account.spent().epsilon == 1
+
+
+def test_protected_rows_are_in_no_other_batch_than_their_account_s():
+    (X, y), account = patients(200), Ledger().create("patients", Budget(1))
+    with pytest.raises(QuestionError, match="carry the batch of their account"):
+        CountForestClassifier(1.0).partial_fit(protect(X, SCHEMA, account, y), batch="north")
+    assert account.spent().epsilon == 0
+
+
+def test_batches_are_added_to_a_model_read_from_its_file(tmp_path, monkeypatch):
+    """The same counts as without the file, up to the noise that was really added."""
+    noise, added = np.random.default_rng(0), []
+
+    def laplace(exact, scale, bits):
+        added.append(noise.integers(-9, 10, exact.shape))
+        return exact + added[-1]
+
+    monkeypatch.setattr(wall, "laplace_counts", laplace)
+    account = Ledger(tmp_path / "ledger").create("patients", Budget(1))
+    options = {"n_trees": 5, "max_depth": 4, "structure": "bojarski", "voting": "threshold"}
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, random_state=1, **options)
+    forest.partial_fit(*patients(1000, 1), batch="spring").model_.save(tmp_path / "spring.privet")
+    forest.partial_fit(*patients(1000, 2), batch="autumn")
+
+    again = CountForestClassifier.from_model(
+        load_model(tmp_path / "spring.privet"), epsilon=0.5, account=account
+    )
+    assert (again.predict(HELD_OUT[0]) == again.classes_[again.predict_proba(HELD_OUT[0]).argmax(1)]).all()
+    again.partial_fit(*patients(1000, 2), batch="winter")
+    without_noise = [f.model_.counts - added[1] - n for f, n in ((forest, added[3]), (again, added[5]))]
+    assert (without_noise[0] == without_noise[1]).all()
+    assert again.model_.voting == "threshold"
+    assert [(b["batch"], b["epsilon"]) for b in again.privacy_card_.batches] == [
+        ("spring", "1.0"),
+        ("winter", "0.5"),
+    ]
+    assert again.privacy_card_.epsilon == "1" and account.spent().epsilon == 1
+
+
+def test_only_a_count_forest_of_one_owner_goes_on():
+    model = CountForestClassifier(1.0, schema=SCHEMA, n_trees=5).fit(*patients(100)).model_
+    merged = replace(model, card=replace(model.card, learner={"name": "count-forest", "trees": 5}))
+    lying = replace(
+        model, card=replace(model.card, learner={**model.card.learner, "structure": "jagannathan"})
+    )
+    for other in (merged, lying, None):
+        with pytest.raises(QuestionError, match="not released by a count forest of one owner"):
+            CountForestClassifier.from_model(other)
+
+
+def test_an_account_must_be_one():
+    with pytest.raises(QuestionError, match="account of a ledger"):
+        CountForestClassifier(1.0, schema=SCHEMA, account="patients").fit(*patients(100))
 
 
 def test_a_batch_under_another_schema_is_refused_and_costs_nothing():

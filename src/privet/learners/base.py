@@ -37,6 +37,10 @@ class Released(Protocol):
     def card(self) -> PrivacyCard:
         """The privacy card."""
 
+    @property
+    def schema(self) -> Schema:
+        """The public contract of the rows."""
+
     def shares(self, source: Any) -> np.ndarray:
         """Weight of each label for each row."""
 
@@ -138,6 +142,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _payer(self) -> Account:
         """The account to charge: the one given, or one of this fit alone."""
+        if not isinstance(self.account, Account | None):
+            raise QuestionError("account must be an account of a ledger.", "give ledger.account(name).")
         return self.account or Ledger().create("data", self._budget)
 
     @property
@@ -150,10 +156,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return getattr(self, "delta", 0)
 
     def _release(self, protected: Protected, y: np.ndarray | None) -> None:
-        classes = _classes(protected.schema.label.values, y)
         self._asked_before = len(protected.asked)
-        self.model_ = self._learn(protected)
-        self.privacy_card_ = self.model_.card
+        self._keep(self._learn(protected), y)
+
+    def _keep(self, model: Released, y: np.ndarray | None) -> None:
+        """Take over what was released, labels in the type of ``y``."""
+        classes = _classes(model.schema.label.values, y)
+        self.model_ = model
+        self.privacy_card_ = model.card
         self._order = np.argsort(classes)
         self.classes_ = classes[self._order]
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from privet.errors import BudgetError, QuestionError, SchemaError
 from privet.learners.base import PrivateClassifier
@@ -106,6 +107,7 @@ class CountForestClassifier(PrivateClassifier):
     Proof notes: *Discrete Laplace*, *Discrete Gaussian*, *Sums of gradients*, *Parallel composition*.
     """
 
+    model_: CountForest
     _batch: str | None = None
     _earlier: CountForest | None = None
 
@@ -158,9 +160,36 @@ class CountForestClassifier(PrivateClassifier):
         -------
         self
         """
-        if isinstance(X, Protected):
-            batch = X.batch_name
+        if isinstance(X, Protected) and batch not in (None, X.batch_name):
+            raise QuestionError(
+                "protected rows carry the batch of their account.", "protect them with account.batch(name)."
+            )
         return self._fit_batch(X, y, batch, getattr(self, "model_", None))
+
+    @classmethod
+    def from_model(cls, model: CountForest, **parameters: Any) -> Self:
+        """An estimator that goes on from a released model, say, one read from its file.
+
+        Parameters
+        ----------
+        model : CountForest
+            Released by this estimator; its schema, voting and structure are taken over.
+        parameters :
+            Of the estimator, for the batches to come: ``epsilon``, ``delta``, ``account``, …
+        """
+        learner = model.card.learner if isinstance(model, CountForest) else {}
+        multiway = isinstance(model, CountForest) and isinstance(model.trees, MultiwayTrees)
+        structure, rows = learner.get("structure"), learner.get("rows")
+        if multiway != (structure == "jagannathan") or (multiway and rows != "all") or rows not in ROWS:
+            raise QuestionError(
+                "this model was not released by a count forest of one owner.",
+                "give one that CountForestClassifier fitted.",
+            )
+        kept = {"structure": structure, "rows": rows, "n_trees": model.trees.n_trees}
+        estimator = cls(**{"schema": model.schema, "voting": model.voting, **kept, **parameters})
+        estimator._set_names(model.schema)
+        estimator._keep(model, None)
+        return estimator
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
         text = super().__repr__(N_CHAR_MAX)
@@ -197,7 +226,8 @@ class CountForestClassifier(PrivateClassifier):
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row; drawn by its weight where voting is "probabilistic"."""
-        if self.voting != "probabilistic":
+        check_is_fitted(self)
+        if self.model_.voting != "probabilistic":
             return super().predict(X)
         cumulative = self.predict_proba(X).cumsum(axis=1)
         drawn = check_random_state(self.random_state).random_sample((len(cumulative), 1))
@@ -227,7 +257,7 @@ class CountForestClassifier(PrivateClassifier):
         card = self._card(protected, learner)
         if self._is_twin:
             card = replace(card, delta="0", private=False, caveats=[*card.caveats, NOT_PRIVATE])
-        card = replace(card, batches=[_history(self._batch, card)])
+        card = replace(card, batches=[_history(protected.batch_name, card)])
         released = CountForest(trees, counts, variance, prior, self.voting, protected.schema, card)
         return released if self._earlier is None else added(self._earlier, released)
 
@@ -303,17 +333,30 @@ class CountForestClassifier(PrivateClassifier):
         for name, allowed in (("structure", STRUCTURES), ("voting", VOTINGS), ("rows", ROWS)):
             if getattr(self, name) not in allowed:
                 raise QuestionError(f"{name} must be one of {', '.join(allowed)}.")
+        if self._earlier is not None:
+            return self._kept_shape(schema, self._earlier)
         n_trees = self._n_trees(schema) if self.n_trees is None else self.n_trees
         pure = not self._budget.delta
         shape = Shape(self.structure, n_trees, self.max_depth, self.rows == "disjoint", pure)
         shape.check(schema)
-        if self._earlier is None:
-            return shape
-        if schema.fingerprint != self._earlier.schema.fingerprint:
-            raise SchemaError("this batch has another schema than those before.", "encode it alike.")
-        if n_trees != self._earlier.trees.n_trees:
-            raise QuestionError("n_trees cannot change between batches.", "set it back, or fit anew.")
         return shape
+
+    def _kept_shape(self, schema: Schema, earlier: CountForest) -> Shape:
+        """Structure of the batches before: counts of another one could not be added to theirs."""
+        if schema.fingerprint != earlier.schema.fingerprint:
+            raise SchemaError("this batch has another schema than those before.", "encode it alike.")
+        first = earlier.card.learner
+        for name, given, kept in (
+            ("n_trees", self.n_trees, earlier.trees.n_trees),
+            ("structure", self.structure, first["structure"]),
+            ("rows", self.rows, first["rows"]),
+        ):
+            if given not in (None, kept):
+                raise QuestionError(
+                    f"{name} cannot change between batches.", f"set it to {kept!r} as before, or fit anew."
+                )
+        disjoint, pure = self.rows == "disjoint", not self._budget.delta
+        return Shape(self.structure, earlier.trees.n_trees, None, disjoint, pure)
 
     def _n_trees(self, schema: Schema) -> int:
         """Number of trees by default."""

@@ -67,7 +67,8 @@ class PrivacyCard:
             *(("caveat", caveat) for caveat in self.caveats),
             *(("asked", f"{q['question']} ({q['composition']})") for q in self.questions),
             *(("party", line) for line in _parties(self.batches)),
-            ("learner", ", ".join(f"{k}={v}" for k, v in self.learner.items())),
+            *(("batch", line) for line in _history(self.batches)),
+            ("learner", ", ".join(f"{k}={self.learner[k]}" for k in _name_first(self.learner))),
             ("data set", self.account),
             ("schema", self.schema),
             *([("receipt", self.receipt[:32])] if self.receipt else []),
@@ -98,8 +99,29 @@ def _parties(batches: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for batch in batches:
         if "party" in batch:
-            cost = f"ε={batch['epsilon']}" + ("" if stated(batch["delta"]) == 0 else f", δ={batch['delta']}")
             more = [f"{name} {batch[name][:16]}" for name in ("key", "receipt") if batch.get(name)]
-            lines += [", ".join([f"{batch['party']}: {cost}", *more])]
+            lines += [", ".join([f"{batch['party']}: {_cost(batch)}", *more])]
             lines += [f"– {line}" for line in _parties(batch.get("parties", []))]
     return lines
+
+
+def _history(batches: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for every batch that one owner added, oldest first; none where there was a single one."""
+    own = [batch for batch in batches if "party" not in batch]
+    if len(own) < 2:
+        return []
+    return [
+        ("undeclared" if batch["batch"] is None else f"{batch['batch']}, declared disjoint")
+        + f": {_cost(batch)}"
+        + (f", receipt {batch['receipt'][:16]}" if batch.get("receipt") else "")
+        for batch in own
+    ]
+
+
+def _cost(batch: Mapping[str, Any]) -> str:
+    return f"ε={batch['epsilon']}" + ("" if stated(batch["delta"]) == 0 else f", δ={batch['delta']}")
+
+
+def _name_first(learner: Mapping[str, Any]) -> list[str]:
+    """A file keeps its keys sorted; a reader wants the name first."""
+    return sorted(learner, key=lambda name: name != "name")
