@@ -71,6 +71,19 @@ def test_depth_is_at_least_one():
     assert fletcher_islam_depth(0, 1) == 1
 
 
+def test_depth_is_the_first_that_leaves_less_than_half():
+    for s in range(2, 300):
+        d = fletcher_islam_depth(s, 0) - 1
+        assert 2 * (s - 1) ** d < s**d and 2 * (s - 1) ** (d - 1) >= s ** (d - 1)
+    assert fletcher_islam_depth(10**6, 0) == 693_148
+
+
+@pytest.mark.parametrize("features", [(-1, 0), (0, -3), (2.5, 0), (float("nan"), 1)])
+def test_numbers_of_features_that_are_none_are_refused(features):
+    with pytest.raises(QuestionError, match="whole"):
+        fletcher_islam_depth(*features)
+
+
 @pytest.mark.parametrize("row", TABLE_2.strip().splitlines())
 def test_sensitivities_of_table_2(row):
     gap, *printed = row.split()
@@ -139,6 +152,8 @@ def test_published_label_loss_neither_overflows_nor_loses_symmetry():
         ((3,), (4,), 1.0),
         ((0, -1), (0, 0), 1.0),
         ((3, 1), (4, 1), 0.0),
+        ((3, 1), (4, 1), float("nan")),
+        ((1.5, 0), (2.5, 0), 1.0),
     ],
 )
 def test_leaves_that_are_not_neighbours_are_refused(counts, neighbour, epsilon):
@@ -165,7 +180,9 @@ def test_height_with_a_fractional_branching():
     assert [jagannathan_height(n, [2, 3] * 5) for n in (6, 7, 15, 16, 39, 40)] == [1, 1, 1, 2, 2, 3]
 
 
-@pytest.mark.parametrize(("n_rows", "sizes"), [(0, [2, 2]), (10, []), (10, [2, 0]), (10, [1, 1])])
+@pytest.mark.parametrize(
+    ("n_rows", "sizes"), [(0, [2, 2]), (10, []), (10, [2, 0]), (10, [1, 1]), (9, [2.5]), (inf, [2])]
+)
 def test_heights_that_do_not_exist_are_refused(n_rows, sizes):
     with pytest.raises(QuestionError):
         jagannathan_height(n_rows, sizes)
@@ -437,6 +454,11 @@ def test_fewest_rows_is_the_border():
     assert bound(border - border // 10**6).vacuous
 
 
+def test_a_bound_that_never_speaks_is_no_endless_search():
+    with pytest.raises(QuestionError, match="large enough"):
+        fewest_rows(lambda n: private_vote_bound("majority", n, 4, 10, 1.0, 0.05, 0.1, 20))
+
+
 GOOD = {
     "theorem_5_1": {"tree_error": 0.1},
     "theorem_5_2": {"tree_error": 0.1},
@@ -467,9 +489,9 @@ GOOD = {
 }  # fmt: skip
 BAD = {
     "voting": ["sum"],
-    "n_rows": [0],
-    "height": [-1],
-    "n_trees": [0],
+    "n_rows": [0, 1.5, inf, float("nan"), 1e301],
+    "height": [-1, 0.5, inf, 5000],
+    "n_trees": [0, 1.5, inf],
     "epsilon": [0.0, -1.0, inf, float("nan")],
     "tree_error": [0.0, 0.51, float("nan")],
     "margin": [0.0, 1.0],

@@ -49,6 +49,8 @@ def first(holds: Callable[[int], bool]) -> int:
     high = 1
     while not holds(high):
         high *= 2
+        if high > MOST_ROWS:
+            raise QuestionError("no number is large enough.", "ask for less: another margin, or more trees.")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -67,10 +69,21 @@ def either(p: float, q: float) -> float:
     return larger + smaller * (1 - larger)
 
 
+MOST_ROWS = 10**300
+"""Beyond it numbers of rows are no floats any more."""
+
+TALLEST = 1000
+
+
+def whole(value: float, least: int, most: int) -> bool:
+    """Whether a value is a whole number within bounds, both included."""
+    return least <= value <= most and int(value) == value
+
+
 ASSUMPTIONS: dict[str, tuple[str, Callable[[float], bool]]] = {
-    "n_rows": ("at least one row", lambda n: n >= 1),
-    "height": ("a height h of at least 0", lambda h: h >= 0),
-    "n_trees": ("at least one tree", lambda k: k >= 1),
+    "n_rows": ("a whole number of rows, one at least", lambda n: whole(n, 1, MOST_ROWS)),
+    "height": (f"a whole height h from 0 to {TALLEST}", lambda h: whole(h, 0, TALLEST)),
+    "n_trees": ("a whole number of trees, one at least", lambda k: whole(k, 1, MOST_ROWS)),
     "epsilon": ("a privacy parameter η > 0", lambda eta: 0 < eta < inf),
     "tree_error": ("a mean tree error 0 < ε ≤ ½", lambda error: 0 < error <= 0.5),
     "margin": ("a margin 0 < δ < ½", lambda delta: 0 < delta < 0.5),
@@ -91,7 +104,7 @@ def check(**values: float) -> None:
     Traceback (most recent call last):
     ...
     privet.errors.QuestionError: the theorem assumes a margin 0 < δ < ½; margin is 0.5.
-    Hint: give a margin within what it assumes.
+    Hint: give what it assumes.
     """
     for name, value in values.items():
         assumption, holds = ASSUMPTIONS[name]
@@ -99,5 +112,5 @@ def check(**values: float) -> None:
             name = name.removeprefix("wide_")
             raise QuestionError(
                 f"the theorem assumes {assumption}; {name} is {value}.",
-                f"give a {name} within what it assumes.",
+                "give what it assumes.",
             )

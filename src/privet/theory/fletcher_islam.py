@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
-from fractions import Fraction
-from math import exp
+from math import exp, floor, inf, log, log1p
 
 from privet.errors import QuestionError
+from privet.theory.bound import MOST_ROWS, whole
 
 # Exponents are exponentials themselves: exp(−exp(40)) must neither overflow nor lose its digits.
 WIDE = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -25,12 +25,12 @@ def fletcher_islam_depth(n_continuous: int, n_categorical: int) -> int:
     >>> fletcher_islam_depth(6, 8), fletcher_islam_depth(0, 22)
     (9, 11)
     """
-    depth = n_categorical // 2
+    if not all(whole(n, 0, MOST_ROWS) for n in (n_continuous, n_categorical)):
+        raise QuestionError("numbers of features must be whole, and not negative.", "count them in a schema.")
+    depth = int(n_categorical) // 2
     if n_continuous:
-        tested = 0
-        while Fraction(n_continuous - 1, n_continuous) ** tested >= Fraction(1, 2):
-            tested += 1
-        depth += tested + 1
+        # s and s − 1 share no factor, so that the quotient is whole for s = 2 alone: no rounding decides.
+        depth += 2 if n_continuous == 1 else floor(log(2) / -log1p(-1 / n_continuous)) + 2
     return max(depth, 1)
 
 
@@ -51,7 +51,7 @@ def smooth_sensitivity(gap: int, epsilon: float) -> float:
     >>> f"{smooth_sensitivity(10, 0.1):.5f} {smooth_sensitivity(500, 1.0):.2e}"
     '0.36788 7.12e-218'
     """
-    if gap < 0 or epsilon <= 0:
+    if not (gap >= 0 and epsilon > 0):
         raise QuestionError(
             "a gap is at least 0 and epsilon above 0.", "take the difference of sorted counts."
         )
@@ -83,7 +83,8 @@ def published_label_loss(counts: Sequence[int], neighbour: Sequence[int], epsilo
     """
     moved = sorted(abs(a - b) for a, b in zip(counts, neighbour, strict=False))
     one_row = len(counts) == len(neighbour) >= 2 and moved == [0] * (len(counts) - 1) + [1]
-    if not one_row or min(*counts, *neighbour) < 0 or epsilon <= 0:
+    integral = all(whole(count, 0, MOST_ROWS) for count in (*counts, *neighbour))
+    if not (one_row and integral and 0 < epsilon < inf):
         raise QuestionError(
             "these are not two neighbouring leaves and an epsilon above 0.",
             "give counts of the same two or more labels that differ by one row of one label.",
@@ -96,7 +97,7 @@ def published_label_loss(counts: Sequence[int], neighbour: Sequence[int], epsilo
 def _log_probabilities(counts: Sequence[int], epsilon: float) -> list[Decimal]:
     """Log probability of each label under the published mechanism."""
     top, second = sorted(counts, reverse=True)[:2]
-    exponent = Decimal(epsilon) / 2 * ((top - second) * Decimal(epsilon)).exp()
+    exponent = Decimal(epsilon) / 2 * (int(top - second) * Decimal(epsilon)).exp()
     n_top = list(counts).count(top)
     normaliser = (n_top + (len(counts) - n_top) * (-exponent).exp()).ln()
     return [(0 if count == top else -exponent) - normaliser for count in counts]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from privet.errors import QuestionError
+from privet.theory.bound import MOST_ROWS, whole
 
 
 def jagannathan_height(n_rows: int, domain_sizes: Sequence[int]) -> int:
@@ -32,12 +33,13 @@ def jagannathan_height(n_rows: int, domain_sizes: Sequence[int]) -> int:
     (2, 1)
     """
     k = len(domain_sizes)
-    if n_rows < 1 or k == 0 or min(domain_sizes) < 1:
+    sound = whole(n_rows, 1, MOST_ROWS) and all(whole(size, 1, MOST_ROWS) for size in domain_sizes)
+    if not sound or k == 0:
         raise QuestionError(
             f"no height for {n_rows} rows and {k} features.",
-            "give at least one row and one feature, each with a domain of at least 1.",
+            "give whole numbers: at least one row and one feature, each with a domain of at least 1.",
         )
-    branching = Fraction(sum(domain_sizes), k)
+    branching = Fraction(sum(map(int, domain_sizes)), k)
     if branching == 1:
         raise QuestionError(
             "every feature has one value only, so that no split parts anything.",
