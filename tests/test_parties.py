@@ -795,8 +795,15 @@ def test_three_hospitals(hospitals):
     code, text, err = hospitals("party", "merge", "s", *vectors[:2], "--out", "two", "--json")
     assert code == 0 and "NOT CHECKED" in err
     assert [b["party"] for b in json.loads(text)["card"]["batches"]] == ["north", "south"]
+    code, text, _ = hospitals("party", "merge", "s", vectors[2], "--out", "one")
+    assert code == 0 and "1 party," in text
     code, text, _ = hospitals("describe", "all")
-    assert code == 0 and "identities=checked" in text and "parallel over 3 parties" in text
+    assert (
+        code == 0
+        and "learner     name=count-forest" in text
+        and "identities=checked" in text
+        and "parallel over 3 parties" in text
+    )
     code, text, _ = hospitals("predict", "all", "west.csv")
     assert code == 0 and len(text.splitlines()) == 601
     code, text, _ = hospitals("party", "show", "west.vector")
@@ -817,9 +824,9 @@ def test_hospitals_whose_people_overlap(hospitals):
     ("step", "code", "said"),
     [
         ("publish nowhere north.csv --party north --key north.key --out v", 5, "cannot read"),
-        ("publish schema.json north.csv --party north --key north.key --out v", 5, "not a privet model"),
+        ("publish schema.json north.csv --party north --key north.key --out v", 5, "not a structure"),
         ("publish cut north.csv --party north --key north.key --out v", 5, "cut or edited"),
-        ("publish north.vector north.csv --party north --key north.key --out v", 5, "not a privet model"),
+        ("publish north.vector north.csv --party north --key north.key --out v", 5, "not a structure"),
         ("publish s north.csv --party north --key schema.json --out v", 2, "Ed25519"),
         ("publish s north.csv --party north --key nowhere --out v", 2, "cannot read"),
         ("publish s north.csv --party north --key north.key --out north.vector", 2, "there already"),
@@ -833,7 +840,7 @@ def test_hospitals_whose_people_overlap(hospitals):
         ("merge s --out v", 2, "0 vectors"),
         ("merge s altered --out v", 5, "signature"),
         ("merge s s --out v", 5, "not a signed"),
-        ("merge north.vector north.vector --out v", 5, "not a privet model"),
+        ("merge north.vector north.vector --out v", 5, "not a structure"),
         ("merge other north.vector --out v", 3, "another schema"),
         ("merge deeper north.vector --out v", 5, "another structure"),
         ("merge s west.vector --keys two --out v", 5, "no key is known"),
@@ -844,11 +851,12 @@ def test_hospitals_whose_people_overlap(hospitals):
         ("merge --vertical all all --out v", 2, "same name"),
         ("merge --vertical all ./all2 --out v", 3, "more than once"),
         ("merge --vertical all all2 --keys known --out v", 2, "no signature"),
-        ("show nowhere", 1, "nowhere"),
+        ("show nowhere", 5, "cannot read"),
         ("show altered", 5, "signature"),
-        ("show schema.json", 5, "not a privet model"),
+        ("show schema.json", 5, "not a structure"),
         ("key north", 2, "there already"),
         ("key '' --out k", 2, "name"),
+        ("key east --out v.pub", 2, "beside the private one"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_told_and_costs_nothing(step, code, said, hospitals):
@@ -868,7 +876,7 @@ def test_a_mistake_on_the_command_line_is_told_and_costs_nothing(step, code, sai
     found, _, err = hospitals("party", *shlex.split(step))
     assert found == code and said in err, (found, err)
     assert all(spent(name) == Fraction(1, 2) for name in ("north", "south", "west"))
-    assert not Path("v").exists()
+    assert not Path("v").exists() and not Path("v.pub").exists()
 
 
 def test_a_file_cannot_steer_the_terminal(hospitals, keys):

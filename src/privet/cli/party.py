@@ -15,6 +15,7 @@ from privet.cli.output import facts, out, require_new_file, show_json, warn
 from privet.data.table import require_table_file
 from privet.errors import ModelFileError, QuestionError
 from privet.model import CountForest, UnionForest, load_model
+from privet.model.file import read_whole
 from privet.parties import (
     PublicStructure,
     SignedVector,
@@ -57,6 +58,11 @@ def key(
     """Make a key pair: the private key to keep, and a .pub file to give to everyone."""
     private = out_file or Path(f"{check_party(party).replace('/', '-')}.key")
     public = private.with_suffix(".pub")
+    if private == public:
+        raise QuestionError(
+            "the public key is written beside the private one, to a name that ends in .pub.",
+            f"name the private key {str(private.with_suffix('.key'))!r}, say.",
+        )
     for path in (private, public):
         require_new_file(path)
     check_party(party)
@@ -167,7 +173,9 @@ def merge_files(
     if as_json:
         show_json({"model": str(out_file), "card": model.card.to_dict()})
         return
-    out.print(f"Wrote {out_file}: {len(model.card.batches)} parties, {model.card.promise}.", soft_wrap=True)
+    n = len(model.card.batches)
+    parties = f"{n} parties" if n > 1 else "1 party"
+    out.print(f"Wrote {out_file}: {parties}, {model.card.promise}.", soft_wrap=True)
     out.print(facts(row for row in model.card.rows() if row[0] in ("neighbours", "caveat", "party")))
 
 
@@ -177,8 +185,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show what a structure or a party's file says; a broken signature is refused."""
-    with file.open("rb") as opened:
-        signed = opened.read(len(SIGNED)) == SIGNED
+    signed = read_whole(file).startswith(SIGNED)
     read: Callable[[Path], Any] = SignedVector.load if signed else PublicStructure.load
     _report(str(file), read(file).describe(), as_json)
 

@@ -107,7 +107,12 @@ class CountForest:
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
         told = describe_trees(self.trees, self.schema)
-        return {"kind": self.kind, **told, "voting": self.voting, "noise per count": self.variance**0.5}
+        return {
+            "kind": self.kind,
+            **told,
+            "voting": self.voting,
+            "noise per count": round(self.variance**0.5, 3),
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file."""

@@ -96,7 +96,7 @@ class UnionForest:
             "labels": list(self.schema.label.values),
             "splits by feature": {n: s for t in told for n, s in t["splits by feature"].items()},
             "voting": self.voting,
-            "noise per count": [forest.variance**0.5 for forest in self.forests],
+            "noise per count": [round(forest.variance**0.5, 3) for forest in self.forests],
         }
 
     def save(self, path: str | Path) -> None:

@@ -14,7 +14,7 @@ from privet.learners.count_forest import default_trees, prices
 from privet.learners.majority_forest import check_size, forest_depth
 from privet.learners.random_trees import random_complete_trees
 from privet.model.card import stated
-from privet.model.file import read_model, to_bytes, write_whole
+from privet.model.file import MAGIC, from_bytes, read_whole, to_bytes, write_whole
 from privet.model.forest import trees_from_arrays, trees_to_arrays
 from privet.model.voting import VOTINGS
 from privet.privacy import LABEL_ROWS, Budget, Charge, leaf_rows
@@ -114,7 +114,8 @@ class PublicStructure:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a structure from its file; one that could not be asked of any table is refused."""
-        header, arrays = read_model(path)
+        data = read_whole(path)
+        header, arrays = from_bytes(data, path) if data.startswith(MAGIC) else ({}, {})
         if header.get("kind") != KIND:
             raise ModelFileError(
                 f"{str(path)!r} is not a structure.", "give a file written by `privet party structure`."
