@@ -20,10 +20,10 @@ from privet.learners.boosting_bins import (
     make_cells,
     truncated_normal,
 )
-from privet.learners.boosting_plan import Purse, label_shares, make_plan
+from privet.learners.boosting_plan import Opening, further_shares, make_plan, prefers_pure
 from privet.learners.boosting_shapes import unlinked
 from privet.learners.boosting_trees import level_energy
-from privet.privacy import StudyBits
+from privet.privacy import Charge, Cost, StudyBits
 
 MIXED = [
     Continuous("x", -1, 1),
@@ -97,13 +97,11 @@ def test_passes_must_be_a_whole_number(passes):
         BoostingClassifier(passes=passes, schema=mixed_schema(2)).fit(X, y)
 
 
-def test_a_budget_too_small_for_gaussian_noise_is_refused_before_it_is_charged():
+def test_a_budget_too_small_for_gaussian_noise_is_spent_in_pure_epsilon():
     X, y = mixed_rows(50, 2)
     account = Ledger().create("people", Budget(1, "1e-6"))
-    learner = BoostingClassifier("1e-4", "1e-6", schema=mixed_schema(2), account=account)
-    with pytest.raises(privet.QuestionError, match="wider"):
-        learner.fit(X, y)
-    assert account.spent().rho == 0
+    BoostingClassifier("1e-4", "1e-6", schema=mixed_schema(2), account=account).fit(X, y)
+    assert account.spent().epsilon == Fraction("1e-4")
 
 
 def test_a_feature_may_have_thousands_of_categories():
@@ -131,9 +129,11 @@ PLANS = list(
     "budget", [Budget(0.1), Budget(1), Budget(8), Budget("0.1", "1e-6"), Budget(8, "1e-9")]
 )
 def test_every_plan_costs_exactly_the_budget(budget):
-    purse = Purse.of(budget)
     for n_rows, n_features, n_labels, bound, passes in PLANS:
-        spent = sum(label_shares(purse, n_features, n_labels, bound, n_rows))
+        opening = Opening.of(budget, many_features(n_features, n_labels, bound))
+        purse = opening.law(n_rows, n_features, n_labels)
+        spent = opening.spent(purse)
+        spent += sum(further_shares(purse, n_rows, n_features, n_labels, spent))
         plan = make_plan(n_rows, n_features, n_labels, purse, spent, passes)
         costs = [charge.cost for charge in plan.charges(purse)]
         rest = sum(cost.epsilon if purse.pure else cost.rho for cost in costs)
@@ -142,13 +142,32 @@ def test_every_plan_costs_exactly_the_budget(budget):
         assert plan.depth <= 8 and plan.rounds * plan.n_trees < 1000
 
 
+def many_features(n_features: int, n_labels: int, bound: int | None) -> Schema:
+    features = [Continuous(f"x{j}", 0, 1) for j in range(n_features)]
+    return Schema(features, Label("y", list(range(n_labels))), max_rows=bound)
+
+
 @pytest.mark.parametrize("bound", [None, 300])
 @pytest.mark.parametrize("budget", [Budget("0.05"), Budget("0.05", "1e-6")])
 def test_labels_get_what_features_cannot_use(budget, bound):
-    purse = Purse.of(budget)
-    few = label_shares(purse, 16, 2, bound, 300)
+    def shares(n_rows: int, bound: int | None) -> list[Fraction]:
+        opening = Opening.of(budget, many_features(16, 2, bound))
+        purse = opening.law(n_rows, 16, 2)
+        spent = opening.spent(purse)
+        return [spent, *further_shares(purse, n_rows, 16, 2, spent)]
+
+    few = shares(300, bound)
     assert sum(few) > 0.8 and len(few) <= 6
-    assert sum(label_shares(purse, 16, 2, bound and 10**6, 10**6)) <= Fraction(1, 50)
+    assert sum(shares(10**6, bound and 10**6)) <= Fraction(1, 50)
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "1e-9"])
+def test_few_rows_of_few_features_prefer_pure_epsilon(delta):
+    budget = Budget("0.1", delta)
+    assert prefers_pure(budget, 600, 5) and not prefers_pure(budget, 60_000, 5)
+    assert not prefers_pure(budget, 20_000, 100)
+    least = [next(n for n in 2 ** np.arange(40) if not prefers_pure(budget, n, d)) for d in (8, 32, 99)]
+    assert least == sorted(least, reverse=True)
 
 
 @pytest.mark.parametrize(("delta", "bound"), [(0.0, None), (0.0, 500), (1e-6, 500)])
@@ -168,16 +187,34 @@ def test_few_rows_are_not_worse_than_the_class_prior(delta, bound):
     assert max(losses) <= 1.3 * prior
 
 
-def test_a_bound_on_few_rows_makes_a_delta_needless():
+@pytest.mark.parametrize(
+    ("n_rows", "bound", "pure"), [(300, 300, True), (300, None, True), (90_000, None, False)]
+)
+def test_the_noisy_number_of_rows_decides_the_law(n_rows, bound, pure):
+    """A question in pure ε, and then all of ε or all of ρ, whichever serves; the ledger keeps which."""
+    X, y = mixed_rows(n_rows, 2)
+    budget = Budget("0.1", "1e-6")
+    account = Ledger().create("people", budget)
+    learner = BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, bound), account=account)
+    first, *rest = learner.fit(X, y).privacy_card_.questions
+    assert first["epsilon"] and all((question["epsilon"] is not None) == pure for question in rest)
+    unit = "epsilon" if pure else "rho"
+    assert sum(Fraction(question[unit]) for question in (first, *rest)) == getattr(budget, unit)
+    assert getattr(account.spent(), unit) == getattr(budget, unit)
+    assert (account.spent().epsilon is None) == (not pure)
+    kinds = [event["kind"] for event in account.ledger.events()]
+    assert kinds == ["budget", "charge", *(["settle"] if bound is None else [])]
+
+
+def test_an_account_without_enough_for_pure_epsilon_pays_in_rho():
     X, y = mixed_rows(300, 2)
-    for bound, unit in ((300, "epsilon"), (10**6, "rho")):
-        account = Ledger().create("people", Budget("0.1", "1e-6"))
-        learner = BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, bound), account=account)
-        card = learner.fit(X, y).privacy_card_
-        whole = Budget("0.1", "1e-6")
-        assert all(unit in question for question in card.questions)
-        assert sum(Fraction(question[unit]) for question in card.questions) == getattr(whole, unit)
-        assert whole.allows(account.spent())
+    whole, fit = Budget(1, "1e-6"), Budget("0.1", "1e-6")
+    account = Ledger().create("people", whole)
+    account.reserve([Charge("before", Cost.zcdp(whole.rho - fit.rho))])
+    BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, 300), account=account).fit(X, y)
+    assert account.spent().rho == whole.rho
+    with pytest.raises(privet.BudgetExceeded):
+        BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, 300), account=account).fit(X, y)
 
 
 @pytest.mark.parametrize(("n_rows", "n_labels"), [(40, 2), (3_000, 2), (3_000, 4)])
@@ -188,9 +225,9 @@ def test_a_fit_spends_exactly_the_budget(n_rows, n_labels, delta):
     account = Ledger().create("people", budget)
     model = BoostingClassifier("0.7", delta, schema=mixed_schema(n_labels), account=account).fit(X, y)
     spent = account.spent()
-    total = spent.rho if budget.delta else spent.epsilon
-    assert total == (budget.rho if budget.delta else budget.epsilon)
-    unit = "rho" if budget.delta else "epsilon"
+    unit = "rho" if spent.epsilon is None else "epsilon"
+    total = getattr(spent, unit)
+    assert total == getattr(budget, unit)
     asked = model.privacy_card_.questions
     assert sum(Fraction(question[unit]) for question in asked) == total
     assert len(asked) == model.privacy_card_.learner["passes"]

@@ -129,6 +129,36 @@ def test_discrete_gaussians_composed_in_zcdp_keep_epsilon_and_delta():
     assert delta(5) > 1e-3
 
 
+def test_a_law_that_the_first_answer_chooses_keeps_epsilon_and_delta():
+    """A noisy count in pure ε, then one more in what is left of ε or of ρ: hockey-stick, both ways."""
+    budget, first = Budget(1, "1e-3"), Cost.pure("0.1")
+
+    def losses(law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probability and loss of every answer, where a row is and where it is not."""
+        return law[1:], np.log(law[1:]) - np.log(law[:-1])
+
+    def laplace(epsilon: float) -> np.ndarray:
+        weights = np.exp(-epsilon * np.abs(np.arange(-400, 401)))
+        return weights / weights.sum()
+
+    def delta(rho: Fraction, epsilon: Fraction, sign: int) -> float:
+        mass, loss = losses(laplace(float(first.epsilon))[::sign])
+        variance = float(1 / (2 * rho))
+        then = [laplace(float(epsilon)), gaussian_probabilities(int(9 * variance**0.5), variance)]
+        total = 0.0
+        for parity, law in enumerate(then):
+            at = np.arange(len(mass)) % 2 == parity
+            more, further = losses(law[::sign])
+            excess = np.maximum(0, 1 - np.exp(1 - loss[at][:, None] - further))
+            total += float(mass[at] @ excess @ more)
+        return total
+
+    rho, epsilon = budget.rho - first.rho, budget.epsilon - first.epsilon
+    assert max(delta(rho, epsilon, sign) for sign in (1, -1)) <= 1e-3
+    assert max(delta(3 * rho, epsilon, sign) for sign in (1, -1)) > 1e-3
+    assert max(delta(rho, 2 * epsilon, sign) for sign in (1, -1)) > 1e-3
+
+
 def test_parallel_parts_cost_the_maximum_exactly():
     """Each row in one of two disjoint parts, each part asked with odds 1/2: no neighbour ratio above 2."""
     odds = Fraction(1, 2)

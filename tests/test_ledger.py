@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from privet import Schema
 from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
-from privet.privacy import Budget, Charge, Cost, Ledger, Protected, Receipt, in_sequence
+from privet.privacy import Account, Budget, Charge, Cost, Ledger, Protected, Receipt, in_sequence
 
 
 def charge(epsilon, question="how many") -> Charge:
@@ -132,6 +133,43 @@ def test_a_budget_with_a_delta_composes_in_rho():
     assert account.spent().rho == rho
     with pytest.raises(BudgetExceeded, match="rho"):
         account.reserve([Charge("sum", Cost.zcdp("1e-12"))])
+
+
+def test_of_two_plans_the_dearer_counts_until_one_is_settled(path):
+    budget = Budget(1, "1e-6")
+    account = Ledger(path).create("census", budget)
+    pure, gaussian = [Charge("sum", Cost.pure("0.8"))], [Charge("sum", Cost.zcdp(budget.rho / 2))]
+    for settle, spent in (("instead", gaussian), ("charges", pure)):
+        receipt = account.reserve(pure, instead=gaussian)
+        assert Account(Ledger(path), "census").spent() == Cost(None, pure[0].cost.rho)
+        with pytest.raises(BudgetExceeded):
+            account.reserve([charge("0.1")])
+        account.settle(receipt, settle)
+        assert Account(Ledger(path), "census").spent() == spent[0].cost
+        with pytest.raises(BudgetError, match="settle"):
+            account.settle(receipt, settle)
+        account.ledger._cancel(receipt, "not asked")
+    assert account.spent().rho == 0
+
+
+def test_two_plans_must_both_fit():
+    budget = Budget(1, "1e-6")
+    account = Ledger().create("census", budget)
+    fits, exceeds = Charge("sum", Cost.pure(1)), Charge("sum", Cost.zcdp(2 * budget.rho))
+    for plans in ((fits, exceeds), (exceeds, fits)):
+        with pytest.raises(BudgetExceeded):
+            account.reserve(plans[:1], instead=plans[1:])
+    assert account.spent().rho == 0
+
+
+def test_only_a_charge_of_two_plans_can_be_settled():
+    account = Ledger().create("census", Budget(1, "1e-6"))
+    one, two = account.reserve([charge("0.1")]), account.reserve([charge("0.1")], instead=[charge("0.2")])
+    wrong = [(one, "instead"), (two, "kind"), (replace(two, hash="0"), "charges")]
+    for receipt, plan in wrong:
+        with pytest.raises(BudgetError):
+            account.settle(receipt, plan)
+    assert account.spent().epsilon == Fraction("0.3")
 
 
 def test_a_cancelled_charge_is_given_back_and_stays_in_the_history(path):

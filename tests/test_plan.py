@@ -101,7 +101,6 @@ def test_a_plan_needs_a_public_number_of_rows_and_no_fit():
         CountForestClassifier(1.0, voting="loud"),
         MajorityForestClassifier(1.0, n_trees=0),
         BoostingClassifier(1.0, passes=0),
-        BoostingClassifier(1e-6, 1e-6),
         BoostingClassifier(-1.0),
     ],
     ids=repr,

@@ -20,7 +20,7 @@ from privet.data import Codes
 from privet.engines import Batch, MemoryEngine
 from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError
 from privet.kernels.count import count_leaves
-from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits, tree_questions, wall
+from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits, in_sequence, tree_questions, wall
 from privet.privacy.sparse import sparse_threshold
 from privet.structure import CompleteTrees, LevelTrees, Views
 
@@ -52,7 +52,7 @@ class Generous:
 
     name = "toy"
 
-    def reserve(self, charges, schema):
+    def reserve(self, charges, schema, instead=()):
         return Receipt("toy", 1, "")
 
 
@@ -276,6 +276,32 @@ def test_a_plan_is_reserved_whole_and_asked_in_order(schema, account, people):
         protected.noisy_count(epsilon="1.5")
     assert account.spent().epsilon == 2
     assert [charge.question for charge in protected.asked] == ["number of rows"]
+
+
+def test_answers_decide_between_two_plans_that_begin_alike(schema, people):
+    for instead in (False, True):
+        account = Ledger().create("people", Budget(1, "1e-6"))
+        protected = protect(pd.DataFrame(people), schema, account)
+        count, rest = Charge("number of rows", Cost.pure("0.01")), Cost.zcdp("1e-3")
+        protected.reserve([count, count], instead=[count, Charge("number of rows", rest)])
+        protected.noisy_count(epsilon="0.01")
+        with pytest.raises(QuestionError, match="settle"):
+            protected.refine([])
+        protected.settle(instead)
+        assert account.spent() == in_sequence([count.cost, rest if instead else count.cost])
+        with pytest.raises(QuestionError, match="two plans"):
+            protected.settle(instead)
+        with pytest.raises(QuestionError, match="the plan has"):
+            protected.noisy_count(**({"epsilon": "0.01"} if instead else {"rho": "1e-3"}))
+
+
+def test_nothing_is_asked_in_which_two_plans_differ(schema, people):
+    protected = protect(pd.DataFrame(people), schema, Ledger().create("people", Budget(1, "1e-6")))
+    plans = [Charge("number of rows", Cost.pure(epsilon)) for epsilon in ("0.1", "0.2")]
+    protected.reserve(plans[:1], instead=plans[1:])
+    with pytest.raises(QuestionError, match="settle"):
+        protected.noisy_count(epsilon="0.1")
+    assert not protected.asked
 
 
 def test_a_later_batch_costs_in_parallel(schema, people):

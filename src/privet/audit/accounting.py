@@ -12,7 +12,8 @@ from typing import Any
 from privet.audit.losses import epsilon_at
 from privet.audit.verdict import BROKEN, HOLDS, Verdict
 from privet.model import PrivacyCard
-from privet.privacy import Budget, Charge, Cost, Ledger, in_sequence
+from privet.privacy import Budget, Charge, Cost, Ledger, in_parallel, in_sequence
+from privet.privacy.ledger import plan_costs, settled
 from privet.schema import Schema
 
 COMPOSITIONS = re.compile(r"sequence|parallel over \d+ random parts|(sequence|parallel) over \d+ parties")
@@ -107,7 +108,7 @@ def _ledger_checks(card: PrivacyCard, total: Cost, ledger: Ledger) -> Iterator[C
         return
     same = {(event["account"], event["schema"]) for event in held} == {(card.account, card.schema)}
     yield Check("charged to this account and schema", same, card.account)
-    charged = in_sequence(Charge.from_dict(charge).cost for charge in held[-1]["charges"])
+    charged = in_parallel(plan_costs(held[-1], settled(events)))
     covered = total.rho <= charged.rho if total.epsilon is None else _covers(charged, total)
     yield Check("the ledger was charged what was asked", covered, f"{charged} charged, {total} asked")
 

@@ -15,10 +15,13 @@ from privet.cli.arguments import Data, Json, LedgerFile, Name, ledger_path, open
 from privet.cli.output import out, show_json, table
 from privet.data.table import require_table_file
 from privet.errors import display
-from privet.privacy import Account, Budget, Charge, Ledger, in_sequence
+from privet.privacy import Account, Budget, Ledger
+from privet.privacy.ledger import plan_costs
 from privet.schema import Schema
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
+
+PLAN_WORDS = {"charges": "first", "instead": "second"}
 
 Epsilon = Annotated[
     float, typer.Option(metavar="E", help="The most that may be learnt of one person, in all.")
@@ -154,11 +157,13 @@ def _cost_and_text(event: Mapping[str, Any]) -> tuple[str, str]:
             text = f", δ = {display(delta)}" if delta else ""
             return "", f"budget of ε = {display(Fraction(event['epsilon']))}{text}"
         case "charge":
-            charges = [Charge.from_dict(charge) for charge in event["charges"]]
+            questions = "; ".join(charge["question"] for charge in event["charges"])
             batch = f" (batch {event['batch']})" if event["batch"] else ""
-            return str(in_sequence(c.cost for c in charges)), "; ".join(c.question for c in charges) + batch
+            return " or ".join(map(str, plan_costs(event, {}))), questions + batch
         case "cancel":
             return "", f"event {event['number_cancelled']} given back: {event['reason']}"
+        case "settle":
+            return "", f"event {event['number_settled']} settled: its {PLAN_WORDS[event['plan']]} cost"
         case "batch":
             return "", f"batch {event['batch']} declared disjoint"
     return "", ""

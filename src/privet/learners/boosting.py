@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from privet.errors import QuestionError
+from privet.errors import BudgetExceeded, QuestionError
 from privet.learners.base import PrivateClassifier
 from privet.learners.boosting_bins import (
     Margin,
@@ -24,14 +24,14 @@ from privet.learners.boosting_bins import (
     truncated_normal,
 )
 from privet.learners.boosting_plan import (
-    GAUSSIAN_TREES,
     LEAST_LABEL_SHARE,
+    Opening,
     Plan,
     Purse,
-    first_share,
     further_share,
     label_charges,
     make_plan,
+    too_wide,
 )
 from privet.learners.boosting_preview import preview
 from privet.learners.boosting_shapes import (
@@ -47,7 +47,7 @@ from privet.learners.boosting_trees import LeafSteps, draw_trees, extended, favo
 from privet.learners.plan import FitPlan
 from privet.model import AdditiveModel
 from privet.privacy import Account, Budget, Protected
-from privet.privacy.gradients import WIDEST_SD, gradient_clip
+from privet.privacy.gradients import gradient_clip
 from privet.schema import Schema
 from privet.structure import Additive
 
@@ -123,15 +123,12 @@ class BoostingClassifier(PrivateClassifier):
 
     def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
         check_passes(self.passes)
-        budget = Budget(self.epsilon, self.delta)
-        check_noise(Purse.of(budget, schema), len(schema.features))
-        return preview(budget, schema, n_rows, self.passes)
+        return preview(Budget(self.epsilon, self.delta), schema, n_rows, self.passes)
 
     def _learn(self, protected: Protected) -> AdditiveModel:
         check_passes(self.passes)
-        purse = Purse.of(Budget(self.epsilon, self.delta), protected.schema)
         random = check_random_state(self.random_state)
-        return Boosting(protected, purse, random).learn(self)
+        return Boosting(protected, Budget(self.epsilon, self.delta), random).learn(self)
 
 
 def check_passes(passes: object) -> None:
@@ -141,25 +138,15 @@ def check_passes(passes: object) -> None:
         raise QuestionError("passes must be a whole number of at least 1.", "leave it out to have it chosen.")
 
 
-def check_noise(purse: Purse, n_features: int) -> None:
-    """Refuse a budget whose noise cannot be drawn, before it is charged."""
-    widest = purse.sd(max(n_features, GAUSSIAN_TREES), Fraction(1), LEAST_LABEL_SHARE / 2)
-    if not purse.pure and widest > WIDEST_SD:
-        raise QuestionError(
-            "this budget asks for wider Gaussian noise than is offered.",
-            "raise epsilon, or set delta=0: with so little budget pure ε has less noise.",
-        )
-
-
 class Boosting:
     """One fit: the stages in order, each a few questions and what follows from their answers."""
 
-    def __init__(self, protected: Protected, purse: Purse, random: np.random.RandomState) -> None:
+    def __init__(self, protected: Protected, budget: Budget, random: np.random.RandomState) -> None:
         self.protected = protected
-        self.purse = purse
+        self.budget = budget
         self.random = random
         self.n_labels = len(protected.schema.label.values)
-        self.clip = gradient_clip(self.n_labels, purse.norm)
+        self.purse = Purse.of(budget)
 
     def learn(self, learner: BoostingClassifier) -> AdditiveModel:
         """Ask everything and return the model."""
@@ -182,13 +169,35 @@ class Boosting:
             additive, bin_shares, self._bands(plan, margins, start, shapes.scale), schema, card
         )
 
+    @property
+    def clip(self) -> Fraction:
+        """Bound on a row's gradient, in the norm of the noise."""
+        return gradient_clip(self.n_labels, self.purse.norm)
+
+    def _open(self) -> tuple[Totals, Fraction]:
+        """The first count of the labels and its share; the law of all other questions follows from it."""
+        n_features = len(self.protected.schema.features)
+        opening = Opening.of(self.budget, self.protected.schema)
+        try:
+            self.protected.reserve(*opening.plans())
+        except BudgetExceeded:
+            if not self.budget.delta or too_wide(self.budget, n_features):
+                raise
+            # An account that adds up in ρ may have enough of it, and too little for pure ε.
+            share = 2 * LEAST_LABEL_SHARE
+            self.protected.reserve(label_charges(self.purse, share, Fraction(0)))
+            return self._count_labels(share), share
+        self.purse = opening.purse
+        totals = self._count_labels(opening.share)
+        self.purse = opening.law(self._n_rows(totals), n_features, self.n_labels)
+        if opening.decides:
+            self.protected.settle(instead=not self.purse.pure)
+        return totals, opening.spent(self.purse)
+
     def _ask_labels(self) -> tuple[Totals, Fraction]:
         """Rows by label, asked again while it is worth it, and the share of the budget that took."""
         n_features = len(self.protected.schema.features)
-        share = first_share(self.purse, n_features, self.n_labels, self.protected.schema.max_rows)
-        check_noise(self.purse, n_features)
-        self.protected.reserve(label_charges(self.purse, share))
-        totals, spent = self._count_labels(share), share
+        totals, spent = self._open()
         while share := further_share(self.purse, self._n_rows(totals), n_features, self.n_labels, spent):
             self.protected.refine(label_charges(self.purse, share, spent))
             totals, spent = totals.merge(self._count_labels(share)), spent + share

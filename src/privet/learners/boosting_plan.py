@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor, log2, sqrt
+from math import floor, inf, log2, sqrt
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from privet.privacy.gradients import (
     LABEL_ROWS,
     LEAF_GRADIENTS,
     LEAF_ROWS,
+    WIDEST_SD,
     gradient_clip,
     noise_sd,
 )
@@ -40,6 +41,9 @@ LONGEST_STEP = 0.4
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
 
+FEW_FOR_GAUSSIAN, MOST_RATIO = 12.0, 1.5
+"""Where Gaussian noise begins to pay: see `prefers_pure`."""
+
 REST = "boosting, planned from the noisy number of rows"
 
 
@@ -51,19 +55,9 @@ class Purse:
     pure: bool
 
     @classmethod
-    def of(cls, budget: Budget, schema: Schema | None = None) -> Purse:
-        """All of a budget, in the law that suits a schema's bound on the rows.
-
-        A δ buys little where few questions can be asked: so few rows that even the labels would take
-        most of ρ are asked in pure ε, which is within (ε, δ) too.
-        """
-        pure, gaussian = cls(budget.epsilon, True), cls(budget.rho, False)
-        if not budget.delta:
-            return pure
-        if schema is None or schema.max_rows is None:
-            return gaussian
-        sizes = (schema.max_rows, len(schema.features), len(schema.label.values))
-        return pure if _label_share(gaussian, *sizes) > Fraction(1, 2) else gaussian
+    def of(cls, budget: Budget) -> Purse:
+        """All of a budget, in ρ if it has a δ."""
+        return cls(budget.rho, False) if budget.delta else cls(budget.epsilon, True)
 
     @property
     def norm(self) -> int:
@@ -159,11 +153,63 @@ class Plan:
         return unit * weight, unit
 
 
-def first_share(purse: Purse, n_features: int, n_labels: int, max_rows: int | None) -> Fraction:
-    """Share of the first question: rows by label, on whose answer the plan of all others rests."""
-    if max_rows is None:
-        return 2 * LEAST_LABEL_SHARE
-    return max(_label_share(purse, max_rows, n_features, n_labels), LEAST_LABEL_SHARE)
+def too_wide(budget: Budget, n_features: int) -> bool:
+    """Whether a budget asks for wider Gaussian noise than can be drawn."""
+    least = Cost.zcdp(budget.rho * LEAST_LABEL_SHARE / 2)
+    return noise_sd(max(n_features, GAUSSIAN_TREES), Fraction(1), least) > WIDEST_SD
+
+
+def prefers_pure(budget: Budget, n_rows: float, n_features: int) -> bool:
+    """Whether a budget that has a δ is better spent in pure ε, which is within (ε, δ) too.
+
+    Gaussian noise adds up slowly over features and questions but is wider for a single number. Where
+    there are so few rows that little more than one question can be asked, pure ε has less noise.
+    """
+    deviation = sqrt(n_features / (2 * budget.rho))
+    ratio = deviation / (sqrt(2) * n_features / float(budget.epsilon))
+    few = n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** 3
+    return few or too_wide(budget, n_features)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The first question, rows by label in pure ε: its share, and whether its answer decides the law."""
+
+    budget: Budget
+    share: Fraction
+    decides: bool
+
+    @classmethod
+    def of(cls, budget: Budget, schema: Schema) -> Opening:
+        """What public quantities alone say."""
+        n_features, bound = len(schema.features), schema.max_rows
+        if budget.delta and not prefers_pure(budget, bound or inf, n_features):
+            return cls(budget, 2 * LEAST_LABEL_SHARE, True)
+        if bound is None:
+            return cls(budget, 2 * LEAST_LABEL_SHARE, False)
+        share = _label_share(Purse(budget.epsilon, True), bound, n_features, len(schema.label.values))
+        return cls(budget, max(share, LEAST_LABEL_SHARE), False)
+
+    @property
+    def purse(self) -> Purse:
+        """The law of the first question."""
+        return Purse(self.budget.epsilon, True)
+
+    def plans(self) -> list[list[Charge]]:
+        """It, and all that comes after as one reserve: in pure ε and, where that is open, in ρ."""
+        first = Charge(LABEL_ROWS, self.purse.cost(self.share))
+        laws = [self.purse, Purse.of(self.budget)] if self.decides else [self.purse]
+        return [[first, Charge(REST, law.cost(1 - self.spent(law)))] for law in laws]
+
+    def law(self, n_rows: float, n_features: int, n_labels: int) -> Purse:
+        """Law of all other questions, after the first answer: ρ if there are surely rows enough."""
+        surely = n_rows - sqrt(n_labels) * self.purse.sd(1, Fraction(1), self.share)
+        gaussian = self.decides and not prefers_pure(self.budget, surely, n_features)
+        return Purse.of(self.budget) if gaussian else self.purse
+
+    def spent(self, law: Purse) -> Fraction:
+        """Share of the budget that the first question has, in some law."""
+        return self.share if law.pure else self.purse.cost(self.share).rho / law.total
 
 
 def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction) -> Fraction:
@@ -172,18 +218,18 @@ def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, s
     return wanted - spent if wanted > 2 * spent else Fraction(0)
 
 
-def label_shares(
-    purse: Purse, n_features: int, n_labels: int, max_rows: int | None, n_rows: float
+def further_shares(
+    purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction
 ) -> list[Fraction]:
-    """Shares of all counts of the labels, were every answer to say ``n_rows``."""
-    shares = [first_share(purse, n_features, n_labels, max_rows)]
-    while share := further_share(purse, n_rows, n_features, n_labels, sum(shares, Fraction(0))):
+    """Shares of all further counts of the labels, were every answer to say ``n_rows``."""
+    shares: list[Fraction] = []
+    while share := further_share(purse, n_rows, n_features, n_labels, sum(shares, spent)):
         shares.append(share)
     return shares
 
 
-def label_charges(purse: Purse, share: Fraction, spent: Fraction = Fraction(0)) -> list[Charge]:
-    """A count of the labels, and all that comes after as one reserve."""
+def label_charges(purse: Purse, share: Fraction, spent: Fraction) -> list[Charge]:
+    """One more count of the labels, and all that comes after as one reserve."""
     return [Charge(LABEL_ROWS, purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
 
 

@@ -7,7 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from privet.learners.boosting_plan import Plan, Purse, label_shares, make_plan
+from privet.learners.boosting_plan import Opening, Plan, Purse, further_shares, make_plan
 from privet.learners.plan import QUANTILES, FitPlan, Leaves, PlannedQuestion
 from privet.privacy import Budget, Charge
 from privet.privacy.gradients import (
@@ -29,10 +29,12 @@ STEP = 0.01
 
 def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -> FitPlan:
     """The plan of a fit whose noisy number of rows is ``n_rows``."""
-    purse = Purse.of(budget, schema)
     n_features, n_labels = len(schema.features), len(schema.label.values)
-    shares = label_shares(purse, n_features, n_labels, schema.max_rows, n_rows)
-    plan = make_plan(n_rows, n_features, n_labels, purse, sum(shares, Fraction(0)), passes)
+    opening = Opening.of(budget, schema)
+    purse = opening.law(n_rows, n_features, n_labels)
+    spent = opening.spent(purse)
+    shares = further_shares(purse, n_rows, n_features, n_labels, spent)
+    plan = make_plan(n_rows, n_features, n_labels, purse, sum(shares, spent), passes)
     clip, one = gradient_clip(n_labels, purse.norm), Fraction(1)
     blocks = {
         LABEL_ROWS: (1, one),
@@ -45,7 +47,8 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
     def noise(charge: Charge) -> float:
         return noise_sd(*blocks[charge.question], charge.cost)
 
-    charges = [*(Charge(LABEL_ROWS, purse.cost(share)) for share in shares), *plan.charges(purse)]
+    labels = [opening.purse.cost(opening.share), *(purse.cost(share) for share in shares)]
+    charges = [*(Charge(LABEL_ROWS, cost) for cost in labels), *plan.charges(purse)]
     return FitPlan(
         "boosting",
         budget,

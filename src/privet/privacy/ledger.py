@@ -29,6 +29,8 @@ from privet.schema import Schema
 Event = Mapping[str, Any]
 GENESIS = "privet ledger 1"
 WAIT_SECONDS = 60.0
+PLANS = ("charges", "instead")
+"""The plans of a charge: the one, and the other that may be followed instead of it."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,13 @@ class Ledger:
         charges: Sequence[Charge],
         batch: str | None = None,
         schema: str | None = None,
+        instead: Sequence[Charge] = (),
     ) -> Receipt:
-        """Charge a whole plan, or nothing of it. On disk when this returns."""
+        """Charge a whole plan, or nothing of it. On disk when this returns.
+
+        Where ``instead`` is given too, answers may decide which of the two plans is followed. Both must
+        fit. Until `settle` says which it is, the dearer of them counts, in ε and in ρ.
+        """
         with self._writing() as events:
             state = _state(events, account)
             if batch is not None and batch not in state.batches:
@@ -179,24 +186,26 @@ class Ledger:
                     f"{account!r} is asked under another schema than this one.",
                     "use the owner's schema; only the owner can grant another.",
                 )
-            _check(state, account, in_sequence(c.cost for c in charges), batch)
-            event = {
-                "kind": "charge",
-                "account": account,
-                "batch": batch,
-                "schema": schema,
-                "charges": [charge.to_dict() for charge in charges],
-            }
-            return self._append(events, event)
+            plans = [charges, instead] if instead else [charges]
+            for plan in plans:
+                _check(state, account, in_sequence(c.cost for c in plan), batch)
+            event = {"kind": "charge", "account": account, "batch": batch, "schema": schema}
+            listed = [[charge.to_dict() for charge in plan] for plan in plans]
+            return self._append(events, event | dict(zip(PLANS, listed, strict=False)))
+
+    def settle(self, receipt: Receipt, plan: str) -> None:
+        """Say which of two plans is followed: ``charges`` or ``instead``."""
+        with self._writing() as events:
+            charged = _charge_of(events, receipt)
+            if plan not in charged or plan not in PLANS or receipt.number in settled(events):
+                raise BudgetError("there is no such choice left to settle.")
+            number = {"number_settled": receipt.number, "plan": plan}
+            self._append(events, {"kind": "settle", "account": receipt.account, **number})
 
     def _cancel(self, receipt: Receipt, reason: str) -> None:
         """Give a charge back. Only the wall may, and only when nothing was answered."""
         with self._writing() as events:
-            charged = events[receipt.number - 1 : receipt.number]
-            known = [(e["account"], e["hash"], e["kind"]) for e in charged]
-            again = any(e.get("number_cancelled") == receipt.number for e in events)
-            if known != [(receipt.account, receipt.hash, "charge")] or again:
-                raise BudgetError("there is no such charge to give back.")
+            _charge_of(events, receipt)
             event = {
                 "kind": "cancel",
                 "account": receipt.account,
@@ -291,9 +300,15 @@ class Account:
         self.ledger.declare_batch(self.name, name)
         return Account(self.ledger, self.name, name)
 
-    def reserve(self, charges: Sequence[Charge], schema: str | None = None) -> Receipt:
-        """Charge a whole plan, or nothing of it."""
-        return self.ledger.reserve(self.name, charges, self.batch_name, schema)
+    def reserve(
+        self, charges: Sequence[Charge], schema: str | None = None, instead: Sequence[Charge] = ()
+    ) -> Receipt:
+        """Charge a whole plan, or nothing of it; with ``instead``, one plan or the other."""
+        return self.ledger.reserve(self.name, charges, self.batch_name, schema, instead)
+
+    def settle(self, receipt: Receipt, plan: str) -> None:
+        """Say which of the two plans of a charge is followed."""
+        self.ledger.settle(receipt, plan)
 
     @property
     def budget(self) -> Budget:
@@ -327,7 +342,7 @@ def _budget_event(kind: str, account: str, budget: Budget, schema: Schema | None
 
 def _state(events: Sequence[Event], account: str) -> State:
     state: State | None = None
-    cancelled = {e["number_cancelled"] for e in events if "number_cancelled" in e}
+    cancelled, plans = _cancelled(events), settled(events)
     for event in events:
         if event["account"] != account:
             continue
@@ -340,7 +355,8 @@ def _state(events: Sequence[Event], account: str) -> State:
         elif state is not None and event["kind"] == "charge":
             state.schema = state.schema or event["schema"]
             if event["number"] not in cancelled:
-                _add(state, event)
+                # The dearer of two plans, in ε and in ρ: the maximum, as if of disjoint people.
+                _add(state, event["batch"], in_parallel(plan_costs(event, plans)))
     if state is None:
         raise UnknownAccount(
             f"no budget has been set for {account!r}.",
@@ -349,12 +365,36 @@ def _state(events: Sequence[Event], account: str) -> State:
     return state
 
 
-def _add(state: State, event: Event) -> None:
-    cost = in_sequence(Charge.from_dict(charge).cost for charge in event["charges"])
-    if event["batch"] is None:
+def _add(state: State, batch: str | None, cost: Cost) -> None:
+    if batch is None:
         state.everyone = in_sequence([state.everyone, cost])
     else:
-        state.batches[event["batch"]] = in_sequence([state.batches[event["batch"]], cost])
+        state.batches[batch] = in_sequence([state.batches[batch], cost])
+
+
+def plan_costs(event: Event, plans: Mapping[int, str]) -> list[Cost]:
+    """Cost of the plan that a charge stands for; of both where there are two and nothing is settled."""
+    followed = plans.get(event["number"])
+    names = [name for name in PLANS if name in event and followed in (None, name)]
+    return [in_sequence(Charge.from_dict(charge).cost for charge in event[name]) for name in names]
+
+
+def settled(events: Sequence[Event]) -> dict[int, str]:
+    """Plan that is followed, by number of the charge, where there were two."""
+    return {e["number_settled"]: e["plan"] for e in events if e["kind"] == "settle"}
+
+
+def _cancelled(events: Sequence[Event]) -> set[int]:
+    return {e["number_cancelled"] for e in events if e["kind"] == "cancel"}
+
+
+def _charge_of(events: Sequence[Event], receipt: Receipt) -> Event:
+    """The charge of a receipt, unless it was given back."""
+    found = events[receipt.number - 1 : receipt.number]
+    known = [(e["account"], e["hash"], e["kind"]) for e in found]
+    if known != [(receipt.account, receipt.hash, "charge")] or receipt.number in _cancelled(events):
+        raise BudgetError("there is no such charge in the ledger.")
+    return found[0]
 
 
 def _check(state: State, account: str, cost: Cost, batch: str | None) -> None:

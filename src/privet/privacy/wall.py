@@ -16,7 +16,7 @@ from privet.engines import Batch, Engine
 from privet.errors import DataError, QuestionError
 from privet.privacy.bits import Bits, SecureBits
 from privet.privacy.budget import Cost, Number, in_sequence
-from privet.privacy.ledger import Account, Charge, Receipt
+from privet.privacy.ledger import PLANS, Account, Charge, Receipt
 from privet.privacy.margins import noise_margin
 from privet.privacy.mechanisms import (
     exponential,
@@ -50,7 +50,7 @@ class NoisyCounts:
 class Wall:
     """Rows, the account that pays for them, and the only way to reach them."""
 
-    __slots__ = ("_account", "_asked", "_bits", "_engine", "_planned", "_receipt", "_schema")
+    __slots__ = ("_account", "_asked", "_bits", "_engine", "_instead", "_planned", "_receipt", "_schema")
 
     def __init__(self, engine: Engine, schema: Schema, account: Account, bits: Bits | None = None) -> None:
         self._schema = schema
@@ -59,6 +59,7 @@ class Wall:
         self._bits: Bits = bits or SecureBits()
         self._asked: list[Charge] = []
         self._planned: list[Charge] = []
+        self._instead: list[Charge] = []
         self._receipt: Receipt | None = None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -94,14 +95,28 @@ class Wall:
         """False where the noise can be repeated, as in studies and tests."""
         return self._bits.private
 
-    def reserve(self, plan: Sequence[Charge]) -> None:
+    def reserve(self, plan: Sequence[Charge], instead: Sequence[Charge] = ()) -> None:
         """Charge a whole plan before its first question, or refuse it whole.
 
         The questions that follow must be those of the plan, in its order and at no higher cost.
-        What is planned and not asked stays spent.
+        What is planned and not asked stays spent. Of two plans that begin alike, answers may decide
+        which is followed: see `settle`.
         """
-        self._receipt = self._account.reserve(plan, self.schema.fingerprint)
-        self._planned = list(plan)
+        self._receipt = self._account.reserve(plan, self.schema.fingerprint, instead)
+        self._planned, self._instead = list(plan), list(instead)
+
+    def settle(self, instead: bool) -> None:
+        """Go on with the plan that was reserved, or with the one to be followed instead of it.
+
+        Privacy
+        -------
+        Answers so far may decide which, also between a plan that is within (ε, δ) by its sum in ε and one
+        that is by its sum in ρ. Proof: *Either accounting*.
+        """
+        if not self._instead or self._receipt is None:
+            raise QuestionError("there are no two plans to settle between.", "reserve both first.")
+        self._account.settle(self._receipt, PLANS[instead])
+        self._planned, self._instead = self._instead if instead else self._planned, []
 
     def refine(self, plan: Sequence[Charge]) -> None:
         """Replace what is left of the plan by questions that cost no more than it.
@@ -111,6 +126,8 @@ class Wall:
         Whatever the answers so far, the questions left cost no more than was reserved for them: the
         two compose in sequence. Proof: *Sequence*.
         """
+        if self._instead:
+            raise QuestionError("there are two plans to settle between.", "settle first.")
         wanted, left = in_sequence(c.cost for c in plan), in_sequence(c.cost for c in self._planned)
         if plan and _exceeds(wanted, left):
             raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
@@ -121,6 +138,8 @@ class Wall:
         if not self._planned:
             self.reserve([charge])
         planned = self._planned.pop(0)
+        if self._instead and self._instead.pop(0) != planned:
+            raise QuestionError("two plans are reserved and differ in this question.", "settle first.")
         same = (planned.question, planned.composition) == (charge.question, charge.composition)
         if not same or _exceeds(charge.cost, planned.cost):
             raise QuestionError(
@@ -133,7 +152,7 @@ class Wall:
         except DataError:
             if not self._asked and self._receipt is not None:
                 self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
-                self._planned, self._receipt = [], None
+                self._planned, self._instead, self._receipt = [], [], None
             raise
         self._asked.append(charge)
         return exact_answer
