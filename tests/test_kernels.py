@@ -11,7 +11,7 @@ import twins
 from privet.kernels import walk
 from privet.kernels.count import SparseCounts, count_assigned, count_cells, count_leaves
 from privet.kernels.grow import grow_complete
-from privet.kernels.route import BLOCK, route, route_assigned
+from privet.kernels.route import BLOCK, SWARM, SWEPT, route, route_assigned
 from privet.kernels.vote import vote
 from privet.kernels.walk import leaf_numbers
 from privet.learners.growing import numbered
@@ -37,12 +37,30 @@ def test_route_agrees_with_its_twin(shape, depth, codes):
     assert (route(structure, codes) == twins.route(structure, codes)).all()
 
 
-@pytest.mark.parametrize("n_rows", [1, 7, 8, 9, BLOCK - 1, BLOCK, BLOCK + 13, 3 * BLOCK + 5])
-def test_blocks_and_interleaved_rows_meet_at_every_seam(n_rows):
+@pytest.mark.parametrize("n_rows", [1, SWARM - 1, SWARM, BLOCK - 1, BLOCK, BLOCK + 13, 3 * BLOCK + 5])
+def test_blocks_meet_at_every_seam(n_rows):
     rng = np.random.default_rng(2)
     codes = twins.random_codes(rng, SIZES, n_rows, np.uint16)
     structure = twins.random_complete(rng, SIZES, 2, 4)
     assert (route(structure, codes) == twins.route(structure, codes)).all()
+
+
+@pytest.mark.parametrize("depth", range(SWEPT + 3))
+@pytest.mark.parametrize("n_rows", [SWARM - 1, SWARM + 9])
+def test_levels_that_are_swept_and_levels_that_are_walked_meet(depth, n_rows):
+    rng = np.random.default_rng(depth)
+    sizes = [65_536, 300, 2, 7]
+    codes = twins.random_codes(rng, sizes, n_rows, np.uint16)
+    structure = twins.random_complete(rng, sizes, 3, depth)
+    assert (route(structure, codes) == twins.route(structure, codes)).all()
+
+
+@pytest.mark.parametrize("depth", [15, 16, 17])
+@pytest.mark.parametrize("n_rows", [1, SWARM])
+def test_the_last_leaf_of_a_deep_tree_does_not_wrap(depth, n_rows):
+    nodes = np.zeros((1, 1 << depth), np.uint16)
+    structure = CompleteTrees(Views.of(1), nodes, nodes, depth)
+    assert (route(structure, np.zeros((1, n_rows), np.uint8)) == (1 << depth) - 1).all()
 
 
 def test_the_largest_codes_do_not_wrap():

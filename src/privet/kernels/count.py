@@ -27,11 +27,13 @@ def count_leaves(
     """
     n_rows, n_leaves = codes.shape[1], structure.n_leaves
     shared = isinstance(structure, MultiwayTrees)
-    counts = np.zeros((1 if shared else structure.n_trees, n_leaves, n_labels), np.int64)
+    # Half as wide where no count can overflow: a tree's counts then stay in the first cache.
+    narrow = np.int32 if n_rows < 1 << 31 else np.int64
+    counts = np.zeros((1 if shared else structure.n_trees, n_leaves, n_labels), narrow)
     for first in range(0, n_rows, CHUNK):
         leaves = route(structure, codes[:, first : first + CHUNK])
         _count(leaves, labels[first : first + CHUNK], counts, shared)
-    return counts[0] if shared else counts
+    return (counts[0] if shared else counts).astype(np.int64)
 
 
 def count_assigned(

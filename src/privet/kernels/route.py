@@ -8,16 +8,19 @@ import numpy as np
 from privet.structure import CompleteTrees, MultiwayTrees, Structure
 
 BLOCK = 1024
-"""Rows whose codes stay in the first cache while all trees pass over them."""
+"""Rows whose codes stay in cache while all trees pass over them."""
+
+STRIDE = BLOCK + 32
+"""From one column of a block to the next: columns a power of two apart would share few lines of the cache."""
+
+SWEPT = 6
+"""Levels whose every node looks at all rows of a block; even, since a sweep goes down two of them."""
+
+SWARM = 64
+"""Rows for which that is faster than following each on its way, since many are compared at a time."""
 
 FEW = 1 << 14
 """Walks for which waking other threads would take longer than walking."""
-
-TILE = 32
-"""Rows that are turned around at a time: what is written stays in the first cache."""
-
-INTERLEAVED = 8
-"""Rows walked together, so that one row's load hides behind the others'."""
 
 
 def route(structure: Structure, codes: np.ndarray) -> np.ndarray:
@@ -29,7 +32,7 @@ def route(structure: Structure, codes: np.ndarray) -> np.ndarray:
     views = structure.views
     shape = (structure.n_trees, codes.shape[1])
     if isinstance(structure, CompleteTrees):
-        out = np.empty(shape, np.int32)
+        out = np.empty(shape, np.uint16 if structure.depth <= 16 else np.int32)
         nodes = packed_nodes(structure)
         _complete(codes, views.source, views.start, views.table, nodes, structure.depth, out)
     elif isinstance(structure, MultiwayTrees):
@@ -54,7 +57,9 @@ def route_assigned(structure: CompleteTrees, codes: np.ndarray, tree: np.ndarray
 
 def packed_nodes(structure: CompleteTrees) -> np.ndarray:
     """View and threshold of a node in one 32-bit word, read with one load."""
-    return (structure.view.astype(np.uint32) << np.uint32(16)) | structure.threshold
+    packed = np.left_shift(structure.view, 16, dtype=np.uint32)
+    packed |= structure.threshold
+    return packed
 
 
 @numba.njit(cache=True, inline="always")
@@ -64,67 +69,70 @@ def _seen(codes, source, start, table, view, row):  # type: ignore[no-untyped-de
     return np.uint16(code) if start[view] < 0 else table[start[view] + code]
 
 
-@numba.njit(cache=True, inline="always")
-def _step(node, packed, block, row):  # type: ignore[no-untyped-def]
-    """Child of a node that a row goes to, without a branch."""
-    code = block[np.uint32(row + (packed >> np.uint32(16)))]
-    return np.uint32((node << np.uint32(1)) | np.uint32(code >= (packed & np.uint32(0xFFFF))))
+@numba.njit(cache=True)
+def _load_block(codes, source, start, table, first, rows, block):  # type: ignore[no-untyped-def]
+    """Codes of some rows, view after view."""
+    for view in range(len(source)):
+        line, begin, column = codes[source[view]], start[view], block[view]
+        if begin < 0:
+            for i in range(rows):
+                column[i] = line[first + i]
+        else:
+            for i in range(rows):
+                column[i] = table[begin + line[first + i]]
 
 
 @numba.njit(cache=True)
-def _load_block(codes, source, start, table, first, rows, block):  # type: ignore[no-untyped-def]
-    """Codes of some rows, row after row, so that a row lies on one or two cache lines."""
-    width = np.uint32(len(source))
-    for tile in range(0, rows, TILE):
-        last = min(rows, tile + TILE)
-        for view in range(len(source)):
-            line, begin = codes[source[view]], start[view]
-            if begin < 0:
-                for i in range(tile, last):
-                    block[np.uint32(i) * width + np.uint32(view)] = line[first + i]
-            else:
-                for i in range(tile, last):
-                    block[np.uint32(i) * width + np.uint32(view)] = table[begin + line[first + i]]
+def _sweep(block, tree, node, place):  # type: ignore[no-untyped-def]
+    """Send the rows that stand at a node two levels down; all rows are looked at, and none branches."""
+    root, left, right = tree[node], tree[2 * node], tree[2 * node + 1]
+    by_root, by_left, by_right = block[root >> 16], block[left >> 16], block[right >> 16]
+    cut, left_cut, right_cut = np.uint16(root), np.uint16(left), np.uint16(right)
+    here, first, third = np.uint16(node), np.uint16(4 * node), np.uint16(4 * node + 2)
+    for i in range(len(place)):
+        below_left = np.uint16(first | np.uint16(by_left[i] >= left_cut))
+        below_right = np.uint16(third | np.uint16(by_right[i] >= right_cut))
+        below = below_right if by_root[i] >= cut else below_left
+        place[i] = below if place[i] == here else place[i]
+
+
+@numba.njit(cache=True)
+def _step(block, tree, node):  # type: ignore[no-untyped-def]
+    """Send every row one level down.
+
+    Nodes are numbered from 2 here: what is taken from twice the number is the borrow of the comparison, and
+    no further instruction is needed to fetch it.
+    """
+    codes, one = block.reshape(-1), np.uint64(1)
+    for i in range(len(node)):
+        number = np.uint64(node[i])
+        packed = tree[number - one]
+        code = codes[np.uint64(packed >> np.uint32(16)) * np.uint64(STRIDE) + np.uint64(i)]
+        node[i] = number + number - np.uint64(code < np.uint16(packed))
 
 
 @numba.njit(parallel=True, cache=True)
 def _complete(codes, source, start, table, nodes, depth, out):  # type: ignore[no-untyped-def]
-    n_rows, width = codes.shape[1], np.uint32(len(source))
-    n_leaves, one = np.uint32(1 << depth), np.uint32(1)
+    n_rows = codes.shape[1]
     for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
         first = b * BLOCK
-        rows = min(n_rows, first + BLOCK) - first
-        block = np.zeros((BLOCK + INTERLEAVED) * width, np.uint16)
+        rows = min(n_rows - first, BLOCK)
+        block = np.empty((len(source), STRIDE), np.uint16)
         _load_block(codes, source, start, table, first, rows, block)
+        swept = min(SWEPT, depth // 2 * 2) if rows >= SWARM else 0
+        place, node = np.empty(rows, np.uint16), np.empty(rows, np.uint32)
         for t in range(len(nodes)):
-            tree = nodes[t]
-            i = 0
-            while i + INTERLEAVED <= rows:
-                n0 = n1 = n2 = n3 = n4 = n5 = n6 = n7 = one
-                r0 = np.uint32(i) * width
-                r1, r2, r3 = r0 + width, r0 + width * 2, r0 + width * 3
-                r4, r5, r6, r7 = r0 + width * 4, r0 + width * 5, r0 + width * 6, r0 + width * 7
-                for _ in range(depth):
-                    n0 = _step(n0, tree[n0], block, r0)
-                    n1 = _step(n1, tree[n1], block, r1)
-                    n2 = _step(n2, tree[n2], block, r2)
-                    n3 = _step(n3, tree[n3], block, r3)
-                    n4 = _step(n4, tree[n4], block, r4)
-                    n5 = _step(n5, tree[n5], block, r5)
-                    n6 = _step(n6, tree[n6], block, r6)
-                    n7 = _step(n7, tree[n7], block, r7)
-                base = first + i
-                out[t, base], out[t, base + 1] = n0 - n_leaves, n1 - n_leaves
-                out[t, base + 2], out[t, base + 3] = n2 - n_leaves, n3 - n_leaves
-                out[t, base + 4], out[t, base + 5] = n4 - n_leaves, n5 - n_leaves
-                out[t, base + 6], out[t, base + 7] = n6 - n_leaves, n7 - n_leaves
-                i += INTERLEAVED
-            while i < rows:
-                node, row = one, np.uint32(i) * width
-                for _ in range(depth):
-                    node = _step(node, tree[node], block, row)
-                out[t, first + i] = node - n_leaves
-                i += 1
+            tree, leaf = nodes[t], out[t, first : first + rows]
+            place[:] = 1
+            for level in range(0, swept, 2):
+                for above in range(1 << level, 2 << level):
+                    _sweep(block, tree, above, place)
+            for i in range(rows):
+                node[i] = np.uint32(place[i]) + np.uint32(1)
+            for _ in range(swept, depth):
+                _step(block, tree, node)
+            for i in range(rows):
+                leaf[i] = node[i] - np.uint32((1 << depth) + 1)
 
 
 @numba.njit(parallel=True, cache=True)
