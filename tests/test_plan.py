@@ -78,6 +78,13 @@ def test_a_fit_asks_what_its_plan_says(learner, schema):
     assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
 
 
+def test_a_plan_that_needs_no_delta_tells_its_shares_of_epsilon():
+    few = Schema(FEATURES, SCHEMA.label, max_rows=300)
+    plan = BoostingClassifier(0.05, 1e-6).plan(few)
+    assert all(question.charge.cost.epsilon for question in plan.questions)
+    assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("rows", ["all", "disjoint"])
 def test_the_planned_noise_of_a_count_is_the_model_s(delta, rows):

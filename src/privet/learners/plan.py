@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.privacy import Budget, Charge
+from privet.privacy import Budget, Charge, in_sequence
 from privet.schema import Schema
 from privet.theory import Bound
 
@@ -144,11 +144,13 @@ class FitPlan:
         }
 
     def _share(self, question: PlannedQuestion) -> float:
+        """In the unit in which the plan fills its budget: with a δ a plan may all the same be pure."""
+        total = in_sequence(planned.charge.cost for planned in self.questions)
         cost = question.charge.cost
-        if self.budget.delta:
-            return float(cost.rho / self.budget.rho)
-        assert cost.epsilon is not None
-        return float(cost.epsilon / self.budget.epsilon)
+        if total.epsilon is not None and total.epsilon <= self.budget.epsilon:
+            assert cost.epsilon is not None
+            return float(cost.epsilon / self.budget.epsilon)
+        return float(cost.rho / self.budget.rho)
 
 
 def public_rows(schema: Schema, n_rows: float | None) -> float:
