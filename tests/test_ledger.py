@@ -172,6 +172,35 @@ def test_only_a_charge_of_two_plans_can_be_settled():
     assert account.spent().epsilon == Fraction("0.3")
 
 
+def test_a_refusal_in_rho_names_an_epsilon_that_fits():
+    account = Ledger().create("census", Budget(1, "1e-6"))
+    account.reserve([Charge("sum", Cost.zcdp(Budget("0.5", "1e-6").rho))])
+    with pytest.raises(BudgetExceeded, match=r"lower epsilon to 0.\d\d or less with delta=1e-06") as refused:
+        account.reserve([Charge("sum", Cost.zcdp(Budget("0.9", "1e-6").rho))])
+    fits = refused.value.hint.split()[3]
+    assert Budget("0.8", "1e-6").rho < Budget(fits, "1e-6").rho
+    account.reserve([Charge("sum", Cost.zcdp(Budget(fits, "1e-6").rho))])
+
+
+def test_pure_questions_of_a_budget_with_a_delta_are_refused_in_epsilon_while_some_is_left():
+    account = Ledger().create("census", Budget(1, "1e-6"))
+    account.reserve([charge("0.8")])
+    with pytest.raises(BudgetExceeded, match=r"needs epsilon=0.5 but 0.2 of 1 remains"):
+        account.reserve([charge("0.5")])
+    account.reserve([charge("0.2")])
+    with pytest.raises(BudgetExceeded, match="is spent"):
+        account.reserve([charge("0.1")])
+
+
+def test_many_small_pure_questions_may_fill_rho_beyond_epsilon():
+    account = Ledger().create("census", Budget(1, "1e-6"))
+    for _ in range(400):
+        account.reserve([charge("0.01")])
+    assert account.spent().epsilon > 1
+    with pytest.raises(BudgetExceeded, match=r"needs rho=0.405 but about 0.004"):
+        account.reserve([charge("0.9")])
+
+
 def test_a_cancelled_charge_is_given_back_and_stays_in_the_history(path):
     ledger = Ledger(path)
     account = ledger.create("census", Budget(1))

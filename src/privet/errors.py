@@ -46,13 +46,16 @@ class BudgetError(PrivetError, RuntimeError):
 
 
 class BudgetExceeded(BudgetError):
-    """A charge does not fit; nothing was charged."""
+    """A charge does not fit; nothing was charged. ``fits`` says what would."""
 
-    def __init__(self, account: str, unit: str, asked: Fraction, left: Fraction, limit: Fraction) -> None:
+    def __init__(
+        self, account: str, unit: str, asked: Fraction, left: Fraction, limit: Fraction, fits: str = ""
+    ) -> None:
+        fits = fits or f"{display(left)} or less"
         super().__init__(
             f"this needs {unit}={display(asked)} but {display(left)} of {display(limit)} "
             f"remains on {account!r}.",
-            f"lower {unit} to {display(left)} or less, or ask the owner of {account!r} for more."
+            f"lower epsilon to {fits}, or ask the owner of {account!r} for more."
             if left > 0
             else f"the budget of {account!r} is spent; only its owner can grant more.",
         )

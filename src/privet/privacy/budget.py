@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
@@ -126,15 +126,23 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     Steinke 2020, proposition 12). A float search chooses α; any α is valid. ρ is then computed
     from it with sixty digits and rounded down.
     """
-
     # Solved for ρ: (ε + (ln δ + ln(α−1) − α·ln(1−1/α))/(α−1))/α.
-    def rough(log_order: float) -> float:
-        excess = math.exp(log_order)
-        gain = math.log(delta) + log_order - (1 + excess) * math.log1p(-1 / (1 + excess))
-        return (float(epsilon) + gain / excess) / (1 + excess)
+    best = max(((float(epsilon) + gain) / (1 + excess), excess) for excess, gain in _orders(delta))[1]
+    return max(Fraction(0), rho_at_order(epsilon, delta, 1 + Decimal(f"{best:.12g}")))
 
-    best = max((rough(step / 512), step / 512) for step in range(-5 * 512, 12 * 512))[1]
-    return max(Fraction(0), rho_at_order(epsilon, delta, 1 + Decimal(f"{math.exp(best):.12g}")))
+
+def epsilon_of(rho: Fraction, delta: Fraction) -> Decimal:
+    """Two digits, rounded down, of the ε for which `rho_of` gives a ρ: for people to read."""
+    most = min((1 + excess) * float(rho) - gain for excess, gain in _orders(delta))
+    return Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(most)
+
+
+def _orders(delta: Fraction) -> Iterator[tuple[float, float]]:
+    """Orders α to choose from, as α−1, and (ln δ + ln(α−1) − α·ln(1−1/α))/(α−1) at each."""
+    for step in range(-5 * 512, 12 * 512):
+        excess = math.exp(step / 512)
+        gain = math.log(delta) + step / 512 - (1 + excess) * math.log1p(-1 / (1 + excess))
+        yield excess, gain / excess
 
 
 def rho_at_order(epsilon: Fraction, delta: Fraction, order: Decimal) -> Fraction:

@@ -22,8 +22,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
-from privet.privacy.budget import NOTHING, Budget, Cost, in_parallel, in_sequence
+from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount, display
+from privet.privacy.budget import NOTHING, Budget, Cost, epsilon_of, in_parallel, in_sequence
 from privet.schema import Schema
 
 Event = Mapping[str, Any]
@@ -412,11 +412,13 @@ def _check(state: State, account: str, cost: Cost, batch: str | None) -> None:
             f"{account!r} has been asked questions that need a δ, and its budget has none now.",
             "its owner can grant a budget with a δ.",
         )
-    if budget.delta == 0:
-        assert cost.epsilon is not None and spent.epsilon is not None
-        raise BudgetExceeded(account, "epsilon", cost.epsilon, budget.epsilon - spent.epsilon, budget.epsilon)
     left = max(budget.rho - spent.rho, Fraction(0))
-    raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho)
+    if cost.epsilon is not None and spent.epsilon is not None:
+        pure = max(budget.epsilon - spent.epsilon, Fraction(0))
+        if pure or not left:
+            raise BudgetExceeded(account, "epsilon", cost.epsilon, pure, budget.epsilon)
+    fits = f"{epsilon_of(left, budget.delta)} or less with delta={display(budget.delta)}"
+    raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho, fits)
 
 
 def _digest(previous: str, body: str) -> str:
