@@ -23,10 +23,12 @@ from privet import (
 )
 from privet.cli.main import main
 from privet.errors import QuestionError
+from privet.learners import count_structure
 from privet.learners.boosting_preview import _part_quantiles
 from privet.learners.forest_plan import vote_bound
+from privet.learners.multiway_trees import draw_levels, draw_nodes, node_volumes, path_volumes
 from privet.learners.plan import QUANTILES, Leaves
-from privet.learners.random_trees import leaf_volumes, random_complete_trees
+from privet.learners.random_trees import fanned_ground, leaf_volumes, random_complete_trees
 from privet.privacy import in_sequence
 from privet.theory import private_vote_bound
 
@@ -46,6 +48,7 @@ LEARNERS = [
     CountForestClassifier(8.0, 1e-6, rows="disjoint"),
     CountForestClassifier(8.0, structure="fletcher-islam", voting="majority"),
     CountForestClassifier(8.0, structure="bojarski", max_depth=4, n_trees=7),
+    CountForestClassifier(8.0, structure="jagannathan"),
     MajorityForestClassifier(8.0),
 ]
 
@@ -85,12 +88,25 @@ def test_a_plan_that_needs_no_delta_tells_its_shares_of_epsilon():
     assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("rows", ["all", "disjoint"])
-def test_the_planned_noise_of_a_count_is_the_model_s(delta, rows):
-    forest = CountForestClassifier(0.5, delta, rows=rows, schema=SCHEMA).fit(*patients(2000, SCHEMA))
+def test_the_planned_noise_of_a_count_is_the_model_s(epsilon, delta, rows):
+    """Discrete noise of a small scale is far smaller than real noise of the same."""
+    forest = CountForestClassifier(epsilon, delta, rows=rows, schema=SCHEMA).fit(*patients(2000, SCHEMA))
     planned = forest.plan(SCHEMA, 2000).questions[-1].noise_sd
-    assert planned == pytest.approx(forest.model_.variance**0.5, rel=0.01)
+    assert planned == pytest.approx(forest.model_.variance**0.5, rel=1e-6)
+
+
+def test_a_plan_of_trees_too_large_to_write_down_says_so(monkeypatch):
+    monkeypatch.setattr(count_structure, "MAX_WRITTEN_LEAVES", 20)
+    forest = CountForestClassifier(0.05, structure="jagannathan", max_depth=3, schema=SCHEMA, random_state=0)
+    plan = forest.fit(*patients(2000, SCHEMA)).plan(SCHEMA, 2000)
+    assert plan.questions[-1].charge.question.startswith("frequent cells")
+    assert [q.charge.to_dict() for q in plan.questions] == list(forest.privacy_card_.questions)
+    # Of 2,000 rows a leaf of 12 holds 167 in the mean: noise, not the threshold, is what they must outvote.
+    assert "shown" in plan.leaves.why and plan.leaves.least > plan.leaves.rows[50] > 0
+    assert 0.5 < plan.leaves.thin < 1
 
 
 def test_a_plan_needs_a_public_number_of_rows_and_no_fit():
@@ -140,6 +156,30 @@ def test_leaf_volumes_are_what_evenly_spread_rows_find(within_node):
     codes = np.array([random.randint(0, size, 200_000) for size in sizes], np.uint16)
     shares = np.array([np.bincount(leaf, minlength=32) for leaf in route(trees, codes)]) / 200_000
     assert np.abs(shares - volumes).max() < 0.006
+
+
+def test_volumes_of_multiway_trees_are_what_evenly_spread_rows_find():
+    from privet.kernels.count import count_leaves
+
+    random = np.random.RandomState(3)
+    trees = draw_nodes(fanned_ground(SCHEMA, 6), 2, random)
+    volumes = node_volumes(trees, SCHEMA)
+    leaf = np.flatnonzero(trees.view < 0)
+    assert np.bincount(trees.tree_of[leaf], volumes[leaf]) == pytest.approx(np.ones(6))
+    sizes = [101, FEATURES[1].n_cells, 3]
+    codes = np.array([random.randint(0, size, 200_000) for size in sizes], np.uint16)
+    shares = count_leaves(trees, codes, np.zeros(200_000, np.uint16), 1)[:, 0] / 200_000
+    assert np.abs(shares[trees.child[leaf]] - volumes[leaf]).max() < 0.006
+
+
+def test_leaves_drawn_from_level_wise_trees_have_the_sizes_of_all_leaves():
+    random = np.random.RandomState(5)
+    few = Schema([Categorical(f"c{k}", [*"abcdefg"[:k]], missing=False) for k in (2, 3, 5, 7)], SCHEMA.label)
+    trees = draw_levels(fanned_ground(few, 9), 2, random)
+    drawn = path_volumes(trees, few, 4, random)
+    assert drawn == pytest.approx(np.tile(1 / trees.radix.prod(axis=1), (4, 1)).T)
+    cut = draw_levels(fanned_ground(SCHEMA, 50), 3, random)
+    assert path_volumes(cut, SCHEMA, 4000, random).mean(axis=1) == pytest.approx(1 / 12, rel=0.1)
 
 
 def test_parts_of_several_cuts_have_the_law_of_their_product():

@@ -18,18 +18,21 @@ from privet.learners.boosting_bins import Totals, class_shares
 from privet.learners.boosting_plan import Purse
 from privet.learners.count_structure import (
     BIN_SHARE,
+    FALSE_CELLS,
     LABEL_SHARE,
     STRUCTURES,
     Shape,
     ask_counts,
     ask_ground,
+    count_sd,
 )
 from privet.learners.count_structure import (
     noise_variance as noise_variance,
 )
-from privet.learners.forest_plan import forest_leaves, vote_bound
+from privet.learners.forest_plan import forest_leaves, multiway_leaves, sparse_leaves, vote_bound
 from privet.learners.multiway_trees import pruned
-from privet.learners.plan import FitPlan, PlannedQuestion
+from privet.learners.plan import FitPlan, Leaves, PlannedQuestion, StatedBound
+from privet.learners.random_trees import fanned_ground
 from privet.model import CountForest, PrivacyCard
 from privet.model.voting import VOTINGS
 from privet.privacy import (
@@ -40,11 +43,12 @@ from privet.privacy import (
     Charge,
     Protected,
     check_noise,
+    frequent_cells,
     leaf_rows,
     random_parts,
 )
 from privet.privacy.budget import MOST
-from privet.privacy.gradients import noise_sd
+from privet.privacy.wall import pure
 from privet.schema import Schema
 from privet.structure import MultiwayTrees, Structure
 
@@ -263,33 +267,51 @@ class CountForestClassifier(PrivateClassifier):
 
     def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
         shape, budget = self._shape(schema), Budget(self.epsilon, self.delta)
-        plan = self._plan(schema, shape, Purse.of(budget))
-        sds = [noise_sd(sensitivity, Fraction(1), charge.cost) for charge, sensitivity in plan]
-        depth = shape.depth(schema, n_rows, sds[-1])
-        seen, pure = n_rows / shape.parts, plan[-1][0].cost.epsilon
-        provable = shape.family in ("fletcher-islam", "bojarski") and not shape.disjoint
-        bound = float(pure) if provable and pure is not None else None
-        leaves = None
+        purse = Purse.of(budget)
+        plan = self._plan(schema, shape, purse)
+        sds = [count_sd(sensitivity, charge.cost) for charge, sensitivity in plan]
+        depth = shape.depth(schema, n_rows, purse.sd(shape.counted, Fraction(1), self._leaf_share))
+        charges = [charge for charge, _ in plan]
+        written = shape.is_written(fanned_ground(schema, 1), depth)
+        if not written:
+            charges[-1] = replace(charges[-1], question=frequent_cells(shape.n_trees))
         facts: dict[str, int | float | str] = {
             "passes over the rows": len(plan),
             "trees": shape.n_trees,
             "depth": depth,
-            "rows that a tree sees": seen,
+            "rows that a tree sees": n_rows / shape.parts,
             "noise of a leaf's count": sds[-1],
         }
         if shape.family != "jagannathan":
             facts["leaves of each tree"] = 1 << depth
-            within_node = shape.family != "bojarski"
-            leaves = forest_leaves(schema, depth, seen, sqrt(2) * sds[-1], self.random_state, within_node)
         return FitPlan(
             "count-forest",
             budget,
             n_rows,
-            [PlannedQuestion(charge, sd) for (charge, _), sd in zip(plan, sds, strict=True)],
+            [PlannedQuestion(charge, sd) for charge, sd in zip(charges, sds, strict=True)],
             facts,
-            leaves,
-            [vote_bound(self.voting, len(schema.label.values), n_rows, depth, shape.n_trees, bound)],
+            self._leaves(schema, shape, depth, n_rows / shape.parts, sds[-1], written),
+            [self._bound(schema, shape, depth, n_rows, charges[-1])],
         )
+
+    def _leaves(
+        self, schema: Schema, shape: Shape, depth: int, n_rows: float, sd: float, written: bool
+    ) -> Leaves:
+        """Leaves of trees like those that a fit would draw."""
+        least = sqrt(2) * sd
+        if shape.family != "jagannathan":
+            within_node = shape.family != "bojarski"
+            return forest_leaves(schema, depth, n_rows, least, self.random_state, within_node)
+        if written:
+            return multiway_leaves(schema, depth, n_rows, least, self.random_state)
+        cost = Purse.of(self._budget).cost(self._leaf_share)
+        scale = shape.n_trees / pure(cost)
+        return sparse_leaves(schema, depth, n_rows, least, self.random_state, scale, FALSE_CELLS)
+
+    def _bound(self, schema: Schema, shape: Shape, depth: int, n_rows: float, asked: Charge) -> StatedBound:
+        provable = shape.family in ("fletcher-islam", "bojarski") and not shape.disjoint
+        epsilon = float(asked.cost.epsilon) if provable and asked.cost.epsilon is not None else None
+        return vote_bound(self.voting, len(schema.label.values), n_rows, depth, shape.n_trees, epsilon)
 
     @property
     def _asks_bins(self) -> bool:

@@ -28,7 +28,7 @@ from privet.learners.multiway_trees import (
     stored_trees,
 )
 from privet.learners.random_trees import Ground, fanned_ground, grow, informed_ground, plain_ground
-from privet.privacy import Charge, NoisyCounts, Protected, frequent_cells
+from privet.privacy import Charge, Cost, NoisyCounts, Protected, frequent_cells
 from privet.schema import Schema
 from privet.structure import MAX_LEAVES, CompleteTrees, LevelTrees, MultiwayTrees
 from privet.theory import jagannathan_height
@@ -130,8 +130,14 @@ class Shape:
         """Trees of a depth from what their splits are drawn from."""
         if self.family != "jagannathan":
             return grow(ground, depth, random, within_node=self.family != "bojarski")
-        written = self.n_trees * most_leaves(ground, depth) <= MAX_WRITTEN_LEAVES
+        written = self.is_written(ground, depth)
         return draw_nodes(ground, depth, random) if written else draw_levels(ground, depth, random)
+
+    def is_written(self, ground: Ground, depth: int) -> bool:
+        """Whether trees of a depth are written down with every leaf, or go through the sparse release."""
+        if self.family != "jagannathan":
+            return True
+        return self.n_trees * most_leaves(ground, depth) <= MAX_WRITTEN_LEAVES
 
     def ground(self, schema: Schema, random: np.random.RandomState) -> Ground:
         """What splits are drawn from where nothing is asked."""
@@ -171,6 +177,13 @@ def ask_counts(
 def noise_variance(counts: NoisyCounts) -> float:
     """Variance of the noise of one count."""
     return float(counts.parameter) if counts.law == "gaussian" else laplace_variance(counts.parameter)
+
+
+def count_sd(sensitivity: int, cost: Cost) -> float:
+    """Deviation of the noise of one count, at a cost."""
+    if cost.epsilon is None:
+        return sqrt(sensitivity / (2 * cost.rho))
+    return sqrt(laplace_variance(sensitivity / cost.epsilon))
 
 
 def laplace_variance(scale: Fraction) -> float:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from math import log
 from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from privet.learners.multiway_trees import draw_levels, draw_nodes, most_leaves, node_volumes, path_volumes
 from privet.learners.plan import Leaves, StatedBound
-from privet.learners.random_trees import leaf_volumes, random_complete_trees
+from privet.learners.random_trees import fanned_ground, leaf_volumes, random_complete_trees
+from privet.privacy import sparse_threshold
 from privet.schema import Schema
 from privet.theory import Bound, private_vote_bound
 
-PREVIEWED_LEAVES = 1 << 16
-"""Leaves of the trees that are drawn to see how large leaves are."""
+PREVIEWED_LEAVES, PREVIEWED_TREES = 1 << 16, 1 << 8
+"""Leaves, and multi-way trees at most, that are drawn to see how large leaves are."""
+
+SHOWN = "are just shown by the sparse release"
 
 MISTAKE = 0.159
 """How often noise may outvote a leaf that agrees with itself: as often as it exceeds one deviation."""
@@ -36,6 +41,33 @@ def forest_leaves(
     n_trees = max(1, PREVIEWED_LEAVES >> depth)
     trees = random_complete_trees(schema, n_trees, depth, random, within_node)
     return Leaves.of(n_rows * leaf_volumes(trees, schema), least)
+
+
+def multiway_leaves(schema: Schema, height: int, n_rows: float, least: float, random_state: Any) -> Leaves:
+    """The same of trees with a child for every category."""
+    random = check_random_state(random_state)
+    enough = PREVIEWED_LEAVES // most_leaves(fanned_ground(schema, 1), height)
+    n_trees = int(np.clip(enough, 1, PREVIEWED_TREES))
+    trees = draw_nodes(fanned_ground(schema, n_trees), height, random)
+    return Leaves.of(n_rows * node_volumes(trees, schema)[trees.view < 0], least)
+
+
+def sparse_leaves(
+    schema: Schema,
+    height: int,
+    n_rows: float,
+    outvoting: float,
+    random_state: Any,
+    scale: Fraction,
+    false_cells: int,
+) -> Leaves:
+    """The same of trees too large to write down: some leaves are drawn, which need to reach a threshold."""
+    random = check_random_state(random_state)
+    trees = draw_levels(fanned_ground(schema, PREVIEWED_TREES), height, random)
+    n_labels = len(schema.label.values)
+    least = [sparse_threshold(n * n_labels, scale, false_cells) for n in trees.n_leaves]
+    expected = n_rows * path_volumes(trees, schema, PREVIEWED_LEAVES // PREVIEWED_TREES, random)
+    return Leaves.of(expected, max(float(np.median(least)), outvoting), SHOWN)
 
 
 def least_chosen(epsilon: float) -> float:

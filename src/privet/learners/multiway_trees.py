@@ -11,10 +11,11 @@ from math import prod
 
 import numpy as np
 
-from privet.learners.random_trees import Ground
+from privet.learners.random_trees import Ground, n_places
 from privet.model.voting import node_sums
 from privet.privacy import NoisyCells
-from privet.structure import LevelTrees, MultiwayTrees
+from privet.schema import Schema
+from privet.structure import LevelTrees, MultiwayTrees, Views
 
 
 def n_children(ground: Ground) -> np.ndarray:
@@ -64,6 +65,29 @@ def draw_levels(ground: Ground, height: int, random: np.random.RandomState) -> L
         _cuts(ground, feature, random).astype(np.uint16),
         children[feature].astype(np.int64),
     )
+
+
+def node_volumes(trees: MultiwayTrees, schema: Schema) -> np.ndarray:
+    """Share of the public ranges that every node covers: a path tests a feature once."""
+    volume = np.ones(len(trees.view))
+    for level in trees.levels[1:]:
+        above = trees.parent[level]
+        size = _sizes(trees.views, schema)[trees.view[above]]
+        below = trees.threshold[above] / size
+        part = np.where(level == trees.child[above], below, 1 - below)
+        volume[level] = volume[above] * np.where(trees.threshold[above] == 0, 1 / size, part)
+    return volume
+
+
+def path_volumes(
+    trees: LevelTrees, schema: Schema, n_leaves: int, random: np.random.RandomState
+) -> np.ndarray:
+    """The same for leaves that are drawn uniformly, ``(trees, n_leaves)``."""
+    size = _sizes(trees.views, schema)[trees.view][:, None]
+    cut = trees.threshold[:, None]
+    first = random.random_sample((len(trees.view), n_leaves, trees.view.shape[1])) < 0.5
+    part = np.where(first, cut / size, 1 - cut / size)
+    return np.asarray(np.where(cut == 0, 1 / size, part).prod(axis=2))
 
 
 def stored_trees(
@@ -116,6 +140,11 @@ def pruned(trees: MultiwayTrees, counts: np.ndarray) -> tuple[MultiwayTrees, np.
     threshold = np.where(leaf, 0, trees.threshold[kept]).astype(np.uint16)
     smaller = MultiwayTrees(trees.views, number[trees.roots], view, threshold, child)
     return smaller, sums[kept][leaf].astype(np.int64)
+
+
+def _sizes(views: Views, schema: Schema) -> np.ndarray:
+    """Codes of each view between which a threshold can lie, or each of which has a child."""
+    return np.array([n_places(feature) for feature in schema.features])[views.source]
 
 
 def _tries(radix: np.ndarray, leaves: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

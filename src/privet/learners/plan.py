@@ -44,16 +44,19 @@ class Leaves:
         the public ranges. Real rows are not: more leaves are empty then, and others fuller.
     least : float
         Rows below which a leaf is too thin to speak: even if all agree on a label, noise outvotes them
-        more often than one time in six.
+        more often than one time in six; or a sparse release shows them less often than every other time.
+    why : str
+        What so many rows just do.
     """
 
     rows: np.ndarray
     least: float
+    why: str = "just outvote the noise"
 
     @classmethod
-    def of(cls, expected: np.ndarray, least: float) -> Leaves:
+    def of(cls, expected: np.ndarray, least: float, why: str = why) -> Leaves:
         """From the expected rows of every leaf."""
-        return cls(np.quantile(expected, QUANTILES), least)
+        return cls(np.quantile(expected, QUANTILES), least, why)
 
     @property
     def thin(self) -> float:

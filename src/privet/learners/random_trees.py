@@ -60,7 +60,7 @@ def plain_ground(schema: Schema, n_trees: int, random: np.random.RandomState) ->
             first = n_features + len(tables)
             tables += [(j, _category_order(feature, random)) for _ in range(orders)]
             choice[:, j] = first + random.randint(orders, size=n_trees)
-    sizes = np.array([_size(feature) for feature in schema.features])
+    sizes = np.array([n_places(feature) for feature in schema.features])
     views = Views.of(n_features, tables)
     return Ground(views, choice, sizes, np.ones(n_features), np.zeros(n_features, bool))
 
@@ -71,7 +71,7 @@ def fanned_ground(schema: Schema, n_trees: int) -> Ground:
     fans = np.array([isinstance(feature, Categorical) for feature in schema.features])
     tables = [(j, cell_table(f, 0)[0]) for j, f in enumerate(schema.features) if fans[j]]
     view = np.where(fans, n_features + np.cumsum(fans) - 1, np.arange(n_features))
-    sizes = np.array([_size(feature) for feature in schema.features])
+    sizes = np.array([n_places(feature) for feature in schema.features])
     return Ground(Views.of(n_features, tables), np.tile(view, (n_trees, 1)), sizes, np.ones(n_features), fans)
 
 
@@ -131,7 +131,7 @@ def leaf_volumes(trees: CompleteTrees, schema: Schema) -> np.ndarray:
     """
     shape = (trees.n_trees, 1, len(schema.features))
     low = np.zeros(shape, np.float32)
-    high = np.broadcast_to(np.array([_size(f) for f in schema.features], np.float32), shape)
+    high = np.broadcast_to(np.array([n_places(f) for f in schema.features], np.float32), shape)
     volume = np.ones(shape[:2])
     for level in range(trees.depth):
         nodes = slice(1 << level, 2 << level)
@@ -146,7 +146,7 @@ def leaf_volumes(trees: CompleteTrees, schema: Schema) -> np.ndarray:
     return volume
 
 
-def _size(feature: Feature) -> int:
+def n_places(feature: Feature) -> int:
     """Codes of a feature between which a threshold can lie."""
     if isinstance(feature, Categorical):
         return len(feature.categories) + feature.missing
@@ -155,7 +155,7 @@ def _size(feature: Feature) -> int:
 
 def _category_order(feature: Categorical, random: np.random.RandomState) -> np.ndarray:
     """Table that sends each code of a feature to its place in a random order."""
-    size = _size(feature)
+    size = n_places(feature)
     strays = random.randint(size, size=feature.n_codes - size)
     return np.concatenate([random.permutation(size), strays]).astype(np.uint16)
 

@@ -58,7 +58,7 @@ def _draw_leaves(axes: Any, leaves: Leaves) -> None:
     # Beside the curve, not on it.
     x, shift, side, end = (0.01, 4, "left", "bottom") if leaves.thin > 0.5 else (0.99, -5, "right", "top")
     axes.annotate(
-        f"{leaves.least:,.3g} rows, all of one label, just outvote the noise",
+        f"{leaves.least:,.3g} rows, all of one label, {leaves.why}",
         (x, leaves.least), (0, shift), textcoords="offset points", ha=side, va=end, color=ORANGE, fontsize=8,
     )  # fmt: skip
     axes.set_yscale("log")

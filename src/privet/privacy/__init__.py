@@ -11,6 +11,7 @@ from privet.privacy.ledger import Account, Charge, Ledger, Receipt
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
 from privet.privacy.score_questions import LOSSES, SCORE_ROWS
 from privet.privacy.selection_questions import BestRun
+from privet.privacy.sparse import sparse_threshold
 from privet.privacy.split_questions import ChosenSplits, open_leaf_rows, split_choice, split_rows
 from privet.privacy.tree_questions import (
     NoisyCells,
@@ -54,6 +55,7 @@ __all__ = [
     "open_leaf_rows",
     "protect",
     "random_parts",
+    "sparse_threshold",
     "split_choice",
     "split_rows",
 ]
