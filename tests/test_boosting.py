@@ -20,10 +20,20 @@ from privet.learners.boosting_bins import (
     make_cells,
     truncated_normal,
 )
-from privet.learners.boosting_plan import Opening, further_shares, make_plan, prefers_pure
+from privet.learners.boosting_plan import (
+    MOST_LABEL_SHARE,
+    Opening,
+    Purse,
+    further_shares,
+    make_plan,
+    prefers_pure,
+    too_wide,
+)
 from privet.learners.boosting_shapes import unlinked
 from privet.learners.boosting_trees import level_energy
 from privet.privacy import Charge, Cost, StudyBits
+from privet.privacy.gradients import BIN_GRADIENTS, BIN_ROWS, LEAF_GRADIENTS, gradient_grid
+from privet.privacy.wall import check_noise
 
 MIXED = [
     Continuous("x", -1, 1),
@@ -102,6 +112,35 @@ def test_a_budget_too_small_for_gaussian_noise_is_spent_in_pure_epsilon():
     account = Ledger().create("people", Budget(1, "1e-6"))
     BoostingClassifier("1e-4", "1e-6", schema=mixed_schema(2), account=account).fit(X, y)
     assert account.spent().epsilon == Fraction("1e-4")
+
+
+@pytest.mark.parametrize("delta", ["1e-100", "1e-9", "1e-3"])
+def test_a_budget_is_never_spent_on_noise_that_cannot_be_drawn(delta):
+    """Whatever the labels took and however many rows they then say there are."""
+    grids = 0
+    for epsilon, n_features, n_labels in itertools.product(np.geomspace(1e-9, 1, 46), [1, 80], [2, 20]):
+        budget = Budget(Fraction(epsilon), delta)
+        if too_wide(budget, n_features):
+            continue
+        purse = Purse.of(budget)
+        for n_rows, spent in itertools.product([60, 10**5, 10**9], [Fraction("0.02"), MOST_LABEL_SHARE]):
+            plan = make_plan(n_rows, n_features, n_labels, purse, spent)
+            blocks = {BIN_ROWS: n_features, BIN_GRADIENTS: n_features}
+            for charge in plan.charges(purse):
+                of = blocks.get(charge.question, plan.n_trees)
+                gradients = charge.question in (BIN_GRADIENTS, LEAF_GRADIENTS)
+                bound = gradient_grid(n_labels, of, charge.cost).bound if gradients else 1
+                check_noise(of * bound, charge.cost)
+                grids += gradients
+    assert grids > 100
+
+
+def test_a_budget_too_small_for_any_rho_is_spent_in_pure_epsilon():
+    X, y = mixed_rows(50, 2)
+    account = Ledger().create("people", Budget(1, "1e-6"))
+    assert Budget("1e-6", "1e-6").rho == 0
+    BoostingClassifier("1e-6", "1e-6", schema=mixed_schema(2), account=account).fit(X, y)
+    assert account.spent().epsilon == Fraction("1e-6")
 
 
 def test_a_feature_may_have_thousands_of_categories():

@@ -154,8 +154,11 @@ class Plan:
 
 
 def too_wide(budget: Budget, n_features: int) -> bool:
-    """Whether a budget asks for wider Gaussian noise than can be drawn."""
-    least = Cost.zcdp(budget.rho * LEAST_LABEL_SHARE / 2)
+    """Whether a budget asks for wider Gaussian noise than can be drawn, of labels, bins or shapes."""
+    if not budget.rho:
+        return True
+    # A pass over the shapes, where labels have had most: gradients are drawn in halves, or finer.
+    least = Cost.zcdp(budget.rho * LEAST_LABEL_SHARE / 6)
     return noise_sd(max(n_features, GAUSSIAN_TREES), Fraction(1), least) > WIDEST_SD
 
 
@@ -165,10 +168,11 @@ def prefers_pure(budget: Budget, n_rows: float, n_features: int) -> bool:
     Gaussian noise adds up slowly over features and questions but is wider for a single number. Where
     there are so few rows that little more than one question can be asked, pure ε has less noise.
     """
+    if too_wide(budget, n_features):
+        return True
     deviation = sqrt(n_features / (2 * budget.rho))
     ratio = deviation / (sqrt(2) * n_features / float(budget.epsilon))
-    few = n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** 3
-    return few or too_wide(budget, n_features)
+    return n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** 3
 
 
 @dataclass(frozen=True)
@@ -260,6 +264,9 @@ def make_plan(
     plan = choose(n_rows, n_features, n_labels, purse)
     if passes is not None:
         plan = _within(plan, passes - 1)
+    rows_share = plan.leaf_shares(purse)[0] * left
+    if plan.rounds and not purse.pure and purse.sd(plan.n_trees, Fraction(1), rows_share) > WIDEST_SD:
+        plan = replace(plan, rounds=0, tree_passes=0)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
     bin_share = left - shape_share - tree_share
