@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import truncnorm
 from sklearn.metrics import log_loss
 
 from privet import (
@@ -24,6 +25,7 @@ from privet import (
 )
 from privet.errors import BudgetError, BudgetExceeded, QuestionError, SchemaError
 from privet.kernels.predict import vote_shares
+from privet.model import voting
 from privet.model.voting import VOTINGS, leaf_values, path_posterior
 from privet.privacy import wall
 
@@ -93,6 +95,20 @@ def test_posterior_leaves_thin_leaves_to_their_ancestors():
     assert abs(shares[2, 0] - shares[3, 0]) < 0.05
     silent = path_posterior(np.zeros((1, 4, 2), np.int64), 25.0, np.array([0.7, 0.3]))
     assert np.allclose(silent, [0.7, 0.3], atol=1e-3)
+
+
+def test_leaves_speak_softly_where_their_total_is_negative():
+    """Noise can make a total negative, and leave what the counts say of each other."""
+    counts = np.array([[[-5, -45], [30, 20]]])
+    leaf, other = path_posterior(counts, 2500.0, np.array([0.5, 0.5]))[0, :, 0]
+    assert 0.5 < other < leaf < 0.6
+
+
+@pytest.mark.parametrize("noisy_total", [-1400.0, -80.0, 0.0, 40.0, 3000.0])
+def test_rows_of_a_node_are_a_normal_law_cut_at_none(noisy_total):
+    expected = truncnorm(-noisy_total / 50, np.inf, noisy_total, 50).mean()
+    assert np.isclose(voting._rows_around(np.array(noisy_total), 2500.0), expected)
+    assert 0 < voting._rows_around(np.array(-1e6), 2500.0) < 2
 
 
 def test_posterior_without_noise_tends_to_the_counts():

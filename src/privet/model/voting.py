@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from privet.kernels.predict import normalised
 from privet.structure import MultiwayTrees
 
 VOTINGS = ("sum", "majority", "threshold", "probabilistic", "posterior")
 
-SPREAD = 0.4
+SPREAD = 0.3
 """How far a node's share of a label that half of the rows have is expected to lie from its parent's."""
 
 
@@ -46,17 +47,16 @@ def path_posterior(counts: np.ndarray, variance: float, prior: np.ndarray) -> np
 
     A node's counts are the sums of its leaves' counts, with the sum of their noise. Its shares are its
     parent's, moved towards its own counts by as much as these weigh against noise and sampling: where
-    few rows are, a leaf says what its nearest ancestor that has something to say does.
+    few rows are, a leaf says what its nearest ancestor that has something to say does. A root says the
+    prior: all rows are in it.
     """
     levels = [counts.astype(np.float64)]
     while levels[0].shape[1] > 1:
         levels.insert(0, levels[0][:, 0::2] + levels[0][:, 1::2])
     shares = np.broadcast_to(prior, (len(counts), 1, len(prior)))
-    for level in levels:
-        if level.shape[1] > 1:
-            shares = np.repeat(shares, 2, axis=1)
+    for level in levels[1:]:
         noise = variance * counts.shape[1] / level.shape[1]
-        shares = _moved(shares, level, noise)
+        shares = _moved(np.repeat(shares, 2, axis=1), level, noise)
     return shares.astype(np.float32)
 
 
@@ -76,9 +76,8 @@ def node_posterior(
 ) -> np.ndarray:
     """Label shares of every node of multi-way trees from the counts of each, ``(nodes, labels)``."""
     shares = np.broadcast_to(prior, counts.shape).copy()
-    for level in trees.levels:
-        above = np.where(trees.parent[level] >= 0, trees.parent[level], level)
-        shares[level] = _moved(shares[above], counts[level], variance[level, None])
+    for level in trees.levels[1:]:
+        shares[level] = _moved(shares[trees.parent[level]], counts[level], variance[level, None])
     return shares
 
 
@@ -97,12 +96,23 @@ def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray) ->
     """One step of the posterior: shares moved towards counts that carry noise."""
     n_labels = counts.shape[-1]
     total = counts.sum(axis=-1, keepdims=True)
-    rows = np.maximum(total, 0.0)
-    # A total that noise could have made stands for fewer rows than it says.
-    rows = rows**3 / (rows**2 + n_labels * noise + 1e-9)
+    rows = _rows_around(total, n_labels * noise)
     residual = counts - shares * total
     uncertain = noise * ((1 - shares) ** 2 + (n_labels - 1) * shares**2) + rows * shares * (1 - shares)
     # The share of a rare label moves less, or noise would make it common.
     spread = 4 * SPREAD**2 * shares * (1 - shares)
     gain = rows * spread / (rows**2 * spread + uncertain + 1e-9)
     return normalised(np.clip(shares + gain * residual, 1e-4, 1.0))
+
+
+def _rows_around(noisy_total: np.ndarray, variance: float | np.ndarray) -> np.ndarray:
+    """How many rows a node that a row falls into is expected to hold: at least none, by a flat prior.
+
+    A row falls into large nodes more often than into small ones, by their size. Where nothing is known
+    of the sizes, their law is as 1/size, and that of the sizes that rows meet is flat. A node whose noisy
+    total is negative may thus still hold rows, and its counts still speak, though softly.
+    """
+    sd = np.sqrt(variance) + 1e-9
+    # Further below zero the mean stays as it is there, next to nothing.
+    z = np.maximum(noisy_total / sd, -30.0)
+    return np.asarray(sd * (z + np.exp(-(z**2) / 2 - log_ndtr(z)) / np.sqrt(2 * np.pi)))
