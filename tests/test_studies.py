@@ -221,10 +221,26 @@ def test_bojarski_in_small(data_dir, monkeypatch, tmp_path):
     rows = list(bojarski_2014.run(quick=True))
     assert [row["voting"] for row in rows] == ["majority", "threshold"]
     cell = rows[0]["not private"]
-    assert (cell["trees"], cell["height"], cell["paper"]) == (19, 6, 9.05) and cell["error"] < 20
+    assert (cell["trees"], cell["height"], cell["paper"]) == (19, 6, 9.05) and cell["errors"]["ours"] < 20
+    errors = rows[0]["private"]["errors"]
+    assert list(errors) == ["ours", "posterior", "published", "1/η"] and max(errors.values()) < 40
+    assert rows[0]["chosen"]["trees"] in bojarski_2014.TREES
     assert max(map(len, bojarski_2014.as_text(rows).splitlines())) <= 80
     bojarski_2014.draw(rows, tmp_path / "p.png")
     assert (tmp_path / "p.png").stat().st_size > 10_000
+
+
+def test_leaves_of_bojarski_et_al_draw_their_share_where_a_count_is_negative():
+    counts = np.array([[[3, 1], [1, 3], [-1, 9], [0, 0]]] * 4000)
+    random = np.random.RandomState(0)
+    said = {
+        voting: bojarski_2014.published_values(counts, voting, random) for voting in ("threshold", "majority")
+    }
+    assert (said["threshold"][:, :2] == [[0.75, 0.25], [0.25, 0.75]]).all()
+    assert (said["majority"][:, :2] == [[1, 0], [0, 1]]).all()
+    assert all(np.allclose(share.sum(axis=-1), 1) for share in said.values())
+    assert np.allclose(said["threshold"][:, 2:, 1].std(), 12**-0.5, atol=0.01)
+    assert np.allclose(said["majority"][:, 2:, 1].mean(), 0.5, atol=0.03)
 
 
 def test_covertype_has_two_labels_as_bojarski_et_al_have_it(monkeypatch):
