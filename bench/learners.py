@@ -2,7 +2,7 @@
 
 import os
 
-from bench.learners_job import DELTA, FOLDS, SYNTHETIC
+from bench.learners_job import DELTA, FEW_ROWS, FOLDS, REPEATS, SYNTHETIC
 from bench.learners_notes import notes, row
 from bench.report import Result, Skipped
 from bench.runner import ask_kept
@@ -54,14 +54,16 @@ def _told(most_rows, one_hot, named):
     of_one_hot = ", or of one column a category (one-hot)," if one_hot else ""
     return [
         f"At most {most_rows:,} random rows of a table, the same for all; {FOLDS}-fold stratified "
-        f"({SYNTHETIC}: 5), the same folds for all; mean±sd over the folds. AUC of more than two labels: "
+        f"({SYNTHETIC}: 5), {REPEATS} times over for tables of fewer than {FEW_ROWS:,} rows, the same folds "
+        "for all; mean±sd over the folds. AUC of more than two labels: "
         "each against the rest, mean. Log loss: probabilities kept within 1e-6 of 0 and 1. s: "
         "processor seconds of fit and predict, one fold, one thread; ours start from the frame and encode "
         "it, rivals from codes made beforehand.",
         f"{SYNTHETIC}: make_classification(30000, 10, n_informative=5, n_redundant=0, random_state=0), "
         "bounds ±5.",
         f"boosting, count forest, majority, greedy: pure ε. boosting δ, DP-EBM: δ = {DELTA:g}. 2 passes: "
-        "passes=2, beside the rows by label. No learner of ours is told the number of rows. class prior: "
+        "passes=2, beside the rows by label. Ours are told the bound on the rows that the public schema has, "
+        f"which is the size of the whole table; of {SYNTHETIC} it has none. class prior: "
         "shares of the labels in the training rows, exact, not private.",
         "DP-EBM: interpret's, its defaults (learning rate 0.01) or the learning rate named; it takes two "
         "labels only. It takes the number of rows, the categories and the labels that occur from the rows, "
