@@ -19,8 +19,9 @@ FOLDS, MOST_ROWS = 3, 10_000
 
 def compare(job: dict) -> dict:
     """Ratio of the log losses in every fold, at every budget, with the number of rows stated or not."""
-    X, y, unbounded = read_rows(job["table"], MOST_ROWS)
-    bounded = Schema(unbounded.features, unbounded.label, len(y))
+    X, y, schema = read_rows(job["table"], MOST_ROWS)
+    unbounded = Schema(schema.features, schema.label)
+    bounded = Schema(schema.features, schema.label, len(y))
     labels = encode(open_table(X, bounded), bounded, y).labels.astype(np.int64)
     folds = draw_folds(labels, job["repeats"], FOLDS)
     n_labels = len(bounded.label.values)
