@@ -48,8 +48,8 @@ def _grow(views, sizes, weights, within_node, numbers, view, threshold):  # type
     n_trees, n_nodes = view.shape
     width = len(sizes)
     for t in numba.prange(n_trees):
-        low = np.zeros((2 * n_nodes, width), np.int32)
-        high = np.zeros((2 * n_nodes, width), np.int32)
+        # One more than there are nodes: the root is written down even where it is a leaf.
+        low, high = np.zeros((n_nodes + 1, width), np.int32), np.zeros((n_nodes + 1, width), np.int32)
         for j in range(width):
             high[1, j] = sizes[j]
         for node in range(1, n_nodes):
@@ -69,6 +69,8 @@ def _grow(views, sizes, weights, within_node, numbers, view, threshold):  # type
                 cut = first + 1 + np.int64(numbers[1, t, node] * (last - first - 1))
                 view[t, node], threshold[t, node] = views[t, chosen], cut
             # A node that nothing can split sends every row to its second child: threshold 0.
+            if 2 * node >= n_nodes:
+                continue  # its children are leaves
             for j in range(width):
                 for child in (2 * node, 2 * node + 1):
                     low[child, j], high[child, j] = low[node, j], high[node, j]
