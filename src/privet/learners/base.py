@@ -228,7 +228,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)
-        check_classification_targets(y)
+        # Integers are labels whatever they are, and need not be sorted out to know that.
+        if y.dtype.kind not in "biu":
+            check_classification_targets(y)
         return np.asarray(y)
 
     def _set_names(self, schema: Schema) -> None:
