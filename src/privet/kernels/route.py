@@ -57,9 +57,7 @@ def route_assigned(structure: CompleteTrees, codes: np.ndarray, tree: np.ndarray
 
 def packed_nodes(structure: CompleteTrees) -> np.ndarray:
     """View and threshold of a node in one 32-bit word, read with one load."""
-    packed = np.left_shift(structure.view, 16, dtype=np.uint32)
-    packed |= structure.threshold
-    return packed
+    return (structure.view.astype(np.uint32) << np.uint32(16)) | structure.threshold
 
 
 @numba.njit(cache=True, inline="always")
@@ -97,18 +95,22 @@ def _sweep(block, tree, node, place):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _step(block, tree, node):  # type: ignore[no-untyped-def]
-    """Send every row one level down.
+def _walk_down(block, tree, levels, place, node):  # type: ignore[no-untyped-def]
+    """Nodes that rows reach from their places.
 
-    Nodes are numbered from 2 here: what is taken from twice the number is the borrow of the comparison, and
-    no further instruction is needed to fetch it.
+    All rows go down a level before any goes down the next: one row's loads hide behind the others'. Nodes are
+    numbered from 2: what is taken from twice the number is then the borrow of the comparison, and no further
+    instruction is needed to fetch it.
     """
     codes, one = block.reshape(-1), np.uint64(1)
-    for i in range(len(node)):
-        number = np.uint64(node[i])
-        packed = tree[number - one]
-        code = codes[np.uint64(packed >> np.uint32(16)) * np.uint64(STRIDE) + np.uint64(i)]
-        node[i] = number + number - np.uint64(code < np.uint16(packed))
+    for i in range(len(place)):
+        node[i] = np.uint64(place[i]) + one
+    for _ in range(levels):
+        for i in range(len(node)):
+            number = np.uint64(node[i])
+            packed = tree[number - one]
+            code = codes[np.uint64(packed >> np.uint32(16)) * np.uint64(STRIDE) + np.uint64(i)]
+            node[i] = number + number - np.uint64(code < np.uint16(packed))
 
 
 @numba.njit(parallel=True, cache=True)
@@ -127,10 +129,7 @@ def _complete(codes, source, start, table, nodes, depth, out):  # type: ignore[n
             for level in range(0, swept, 2):
                 for above in range(1 << level, 2 << level):
                     _sweep(block, tree, above, place)
-            for i in range(rows):
-                node[i] = np.uint32(place[i]) + np.uint32(1)
-            for _ in range(swept, depth):
-                _step(block, tree, node)
+            _walk_down(block, tree, depth - swept, place, node)
             for i in range(rows):
                 leaf[i] = node[i] - np.uint32((1 << depth) + 1)
 
