@@ -468,6 +468,19 @@ def test_predict_names_a_missing_column(call):
     assert code == 2 and "overwrites nothing" in error
 
 
+def test_passes_of_boosting_are_planned_and_asked(call):
+    options = ["--schema", "schema.json", "--epsilon", 1, "--passes", 2, "--out", "model.privet", "--json"]
+    code, out, _ = call("fit", "people.csv", *options)
+    asked = [question["question"] for question in json.loads(out)["card"]["questions"]]
+    assert code == 0 and len(set(asked)) > 1
+    assert sum(question != "rows by label" for question in asked) <= 2
+    code, out, _ = call("plan", "schema.json", "--epsilon", 10, "--rows", 900, "--passes", 1, "--json")
+    planned = [question["question"] for question in json.loads(out)["questions"]]
+    assert code == 0 and sum(question != "rows by label" for question in planned) == 1
+    assert call("plan", "schema.json", "--epsilon", 1, "--passes", 0)[0] == 2
+    assert "has no --passes" in call(*fit_arguments(passes=1, out="other.privet"))[2]
+
+
 def test_draft_warns_loudly_and_can_be_fitted_with(call):
     code, text, error = call("schema", "draft", "people.csv", "--label", "ill", "--out", "draft.json")
     assert code == 0 and "MUST BE PUBLIC" in error and "draft.json" in text

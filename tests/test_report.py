@@ -255,3 +255,10 @@ def test_the_command_writes_a_page_and_a_picture(models, tmp_path, monkeypatch, 
 def test_a_page_that_cannot_be_written_is_said_so(models, tmp_path):
     with pytest.raises(PrivetError, match="cannot write"):
         explain(models["labels"], tmp_path / "no" / "page.html")
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_the_page_is_written(models, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    models["two labels"].save("model.privet")
+    assert main(["explain", "model.privet", "--plot", "main.docx"]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["model.privet"]

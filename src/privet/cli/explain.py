@@ -9,7 +9,7 @@ import typer
 
 from privet.cli.arguments import Json
 from privet.cli.model import Model
-from privet.cli.output import out, require_new_file, show_json
+from privet.cli.output import out, require_new_file, require_new_picture, show_json
 from privet.model import load_model
 from privet.pictures.report import explain as write_report
 from privet.pictures.report import main_figure
@@ -32,9 +32,9 @@ def explain(
     """
     require_matplotlib()
     page = out_file or model.with_name(model.name + ".html")
-    for path in (page, plot):
-        if path is not None:
-            require_new_file(path)
+    require_new_file(page)
+    if plot is not None:
+        require_new_picture(plot)
     released = load_model(model)
     write_report(released, page)
     if plot is not None:

@@ -37,12 +37,17 @@ LEARNERS: Mapping[str, type[PrivateClassifier]] = {
 }
 OPTIONS = {
     "delta": "--delta",
+    "passes": "--passes",
     "n_trees": "--trees",
     "max_depth": "--depth",
     "structure": "--structure",
     "voting": "--voting",
     "random_state": "--seed",
 }
+Passes = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Most questions of boosting after the labels; fewer are faster."),
+]
 Structure = Annotated[str | None, typer.Option(metavar="NAME", help="Structure of a count forest.")]
 Voting = Annotated[str | None, typer.Option(metavar="NAME", help="Voting of a count forest.")]
 
@@ -58,6 +63,7 @@ def fit(
     delta: Annotated[
         float | None, typer.Option(metavar="D", help="Chance that ε fails; by default 0, the strict promise.")
     ] = None,
+    passes: Passes = None,
     trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
     structure: Structure = None,
@@ -75,8 +81,8 @@ def fit(
     Everything that can be checked without reading rows is checked before anything is charged.
     """
     options = {
-        "delta": delta, "n_trees": trees, "max_depth": depth, "structure": structure, "voting": voting,
-        "random_state": seed,
+        "delta": delta, "passes": passes, "n_trees": trees, "max_depth": depth, "structure": structure,
+        "voting": voting, "random_state": seed,
     }  # fmt: skip
     estimator = make_estimator(learner, epsilon, options)
     require_table_file(data)

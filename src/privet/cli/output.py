@@ -21,6 +21,7 @@ from privet.errors import QuestionError
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def write_utf8() -> None:
@@ -85,3 +86,10 @@ def require_new_file(path: Path) -> None:
         raise QuestionError(
             f"cannot write {str(path)!r} ({error.strerror}).", "check the folder it is to lie in."
         ) from None
+
+
+def require_new_picture(path: Path) -> None:
+    """The same of a file for a picture, whose name must say the format."""
+    if path.suffix.lower() not in PICTURES:
+        raise QuestionError(f"cannot draw {str(path)!r}: unknown format.", "name a .png, .svg or .pdf file.")
+    require_new_file(path)

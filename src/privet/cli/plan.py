@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from privet.cli.arguments import Json
-from privet.cli.fit import LEARNERS, Structure, Voting, make_estimator
-from privet.cli.output import facts, out, require_new_file, show_json, table
+from privet.cli.fit import LEARNERS, Passes, Structure, Voting, make_estimator
+from privet.cli.output import facts, out, require_new_picture, show_json, table
 from privet.learners.plan import FitPlan
 from privet.pictures.plan import draw_plan
 from privet.pictures.style import require_matplotlib, save_picture
@@ -29,6 +29,7 @@ def plan(
     delta: Annotated[
         float | None, typer.Option(metavar="D", help="Chance that ε fails; by default 0, the strict promise.")
     ] = None,
+    passes: Passes = None,
     trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
     structure: Structure = None,
@@ -43,13 +44,13 @@ def plan(
 ) -> None:
     """Show what a fit would ask and build. Reads no row and costs nothing."""
     options = {
-        "delta": delta, "n_trees": trees, "max_depth": depth, "structure": structure, "voting": voting,
-        "random_state": seed,
+        "delta": delta, "passes": passes, "n_trees": trees, "max_depth": depth, "structure": structure,
+        "voting": voting, "random_state": seed,
     }  # fmt: skip
     estimator = make_estimator(learner, epsilon, options)
     if plot is not None:
         require_matplotlib()
-        require_new_file(plot)
+        require_new_picture(plot)
     planned = estimator.plan(Schema.load(schema), rows)
     if plot is not None:
         save_picture(draw_plan(planned), plot)
