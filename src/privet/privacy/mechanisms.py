@@ -6,12 +6,15 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import opendp.prelude as opendp
+from opendp.domains import atom_domain
+from opendp.measurements import make_laplace
+from opendp.metrics import absolute_distance
+from opendp.mod import enable_features
 
 from privet.privacy.bits import Bits, uniform_below
 from privet.privacy.samplers import discrete_gaussian, discrete_laplace, geometric
 
-opendp.enable_features("contrib")
+enable_features("contrib")
 
 TRIES = 1 << 14
 """Tries of the exponential mechanism, over all rows, that are drawn at once."""
@@ -92,6 +95,6 @@ def _opendp_laplace(exact: np.ndarray, scale: Fraction) -> np.ndarray:
     rounded = float(scale)
     # OpenDP takes a float: round it up, so that the noise is never too small.
     rounded = rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
-    space = opendp.atom_domain(T="i64"), opendp.absolute_distance(T="i64")
-    noisy = opendp.m.make_laplace(*space, scale=rounded)(int(exact.reshape(-1)[0]))
+    space = atom_domain(T="i64"), absolute_distance(T="i64")
+    noisy = make_laplace(*space, scale=rounded)(int(exact.reshape(-1)[0]))
     return np.full(exact.shape, noisy, np.int64)
