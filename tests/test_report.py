@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from privet import (
     BoostingClassifier,
@@ -115,6 +116,25 @@ def test_effects_are_means_over_independent_features(models, name):
 def _bins(model, j):
     views = model.additive.bins.views
     return views.table[views.start[j] : views.start[j] + model.schema.features[j].n_codes]
+
+
+@pytest.mark.parametrize("name", ["two labels", "three labels", "no trees", "counts", "rules"])
+def test_an_estimator_tells_what_matters_as_the_page_does(name):
+    learner = clone(LEARNERS[name])
+    assert not hasattr(learner, "feature_importances_")
+    told = learner.fit(*patients(schema=learner.schema)).feature_importances_
+    assert told.shape == (4,) and told.sum() == pytest.approx(1) and (told >= 0).all()
+    if name != "no trees":
+        assert told.argmax() == 0
+    if name in ("two labels", "three labels"):
+        listed = learner.model_.importances()
+        assert list(listed) == [FEATURES[i].name for i in np.argsort(-told)]
+        assert [*listed.values()] == pytest.approx(sorted(effects(learner.model_).importances, reverse=True))
+
+
+def test_labels_alone_do_not_tell_what_matters():
+    learner = clone(LEARNERS["labels"]).fit(*patients())
+    assert not hasattr(learner, "feature_importances_")
 
 
 def test_importances_tell_what_matters_from_noise(models):

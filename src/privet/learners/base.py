@@ -19,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privet.data import schema_from_data
 from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.learners.plan import FitPlan, public_rows
-from privet.model import PrivacyCard
+from privet.model import AdditiveModel, CountForest, PrivacyCard, RuleForest
+from privet.model.effects import effects
+from privet.model.gains import forest_gains
 from privet.model.rules import Rules
 from privet.privacy import NEIGHBOURS, Account, Budget, Ledger, Protected, protect
 from privet.privacy.budget import exact
@@ -126,6 +128,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         found: Rules = self.model_.rules(top, **selection)
         return found
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of each feature in what all of them do alone, as `privet.explain` draws it; costs nothing."""
+        check_is_fitted(self)
+        if isinstance(self.model_, AdditiveModel):
+            sizes = effects(self.model_).importances
+        elif isinstance(self.model_, CountForest | RuleForest):
+            sizes = forest_gains(self.model_)
+        else:
+            raise AttributeError("leaves that released labels alone do not tell what matters.")
+        return np.asarray(sizes / max(sizes.sum(), np.finfo(float).tiny))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ import numpy as np
 from privet.data import encode, open_table
 from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
+from privet.model.effects import effects
 from privet.model.file import write_model
 from privet.schema import Schema
 from privet.soundness import check_additive
@@ -51,11 +52,9 @@ class AdditiveModel:
         return row_shares(self.predictor, codes.features, len(self.schema.label.values))
 
     def importances(self) -> dict[str, float]:
-        """Mean absolute value of each feature's shape over the noisy rows, largest first."""
-        size = self.bin_shares * np.abs(self.additive.shapes).mean(axis=1)
-        found = zip(self.schema.feature_names, self.additive.bins.slices, strict=True)
-        sums = {name: float(size[where].sum()) for name, where in found}
-        return dict(sorted(sums.items(), key=lambda item: -item[1]))
+        """Mean absolute effect of each feature, trees included, over the noisy rows; largest first."""
+        found = dict(zip(self.schema.feature_names, effects(self).importances.tolist(), strict=True))
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import pi, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.model.additive import AdditiveModel
+if TYPE_CHECKING:
+    from privet.model.additive import AdditiveModel
 
 
 @dataclass(frozen=True)
