@@ -143,7 +143,7 @@ def test_opendp_never_gets_a_scale_that_is_too_small(monkeypatch):
         scales.append(scale)
         return lambda value: value
 
-    monkeypatch.setattr(mechanisms.opendp.m, "make_laplace", make_laplace)
+    monkeypatch.setattr(mechanisms, "make_laplace", make_laplace)
     for scale in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(5)):
         mechanisms.laplace_counts(np.array([1]), scale, SecureBits())
         assert Fraction(scales[-1]) >= scale
