@@ -463,3 +463,20 @@ def test_nothing_is_charged_for_what_cannot_run(account):
     with pytest.raises(DataError):
         PrivateSelection([forest], schema=SCHEMA, account=account).fit(X, np.where(y, 7, y))
     assert account.spent().epsilon == 0
+
+
+def test_a_selection_is_planned_as_it_is_charged():
+    schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]), max_rows=5_000)
+    search = PrivateSelection(BoostingClassifier(), {"passes": [1, 2]}, epsilon=3.0, eta=0, schema=schema)
+    plan = search.plan(schema)
+    assert plan.facts["candidates"] == 2 and plan.facts["epsilon of a run"] == 1.5
+    assert plan.facts["rows that a run learns from"] == 4_000
+    assert "a random number of runs" in str(plan)
+    X = np.random.default_rng(0).random((300, 1))
+    search.fit(X, (X[:, 0] > 0.5).astype(int))
+    assert [question.charge.to_dict() for question in plan.questions] == search.privacy_card_.questions
+
+
+def test_no_candidates_are_said_to_be_none():
+    with pytest.raises(QuestionError, match="no candidate"):
+        PrivateSelection([]).plan(Schema([Continuous("x", 0, 1)], Label("y", [0, 1])), 100)

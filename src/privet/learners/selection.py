@@ -16,11 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet.errors import QuestionError
 from privet.learners.base import PrivateClassifier, Released
+from privet.learners.plan import FitPlan, PlannedQuestion
 from privet.learners.score import ask_score, check_metric
-from privet.privacy import Account, BestRun, Protected
+from privet.privacy import Account, BestRun, Budget, Charge, Cost, Protected
+from privet.privacy.selection_questions import RunLaw, selection
+from privet.schema import Schema
 
 RUNS_PER_CANDIDATE = 3
 """Mean number of runs for each candidate."""
+
+HELD_OUT = Fraction(1, 5)
+"""Share of the rows that a run is scored on."""
 
 NOT_CHOSEN = ("epsilon", "delta", "schema", "account")
 """Parameters that no candidate has of its own: they are the selection's, or follow from it."""
@@ -121,15 +127,26 @@ class PrivateSelection(PrivateClassifier):
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
+    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        candidates, runs = self._candidates()
+        law, budget = RunLaw.of_mean(runs, self.eta), Budget(self.epsilon)
+        charge = Charge(selection(len(candidates), runs), Cost.pure(self.epsilon))
+        facts = {
+            "candidates": len(candidates),
+            "runs, on average": runs,
+            "epsilon of a run": float(budget.epsilon / law.factor),
+            "rows that a run learns from": n_rows * float(1 - HELD_OUT),
+        }
+        return FitPlan("selection", budget, n_rows, [PlannedQuestion(charge, None)], facts)
+
     def _learn(self, protected: Protected) -> Released:
-        check_metric(self.metric)
-        candidates = self._candidates()
-        runs = self.runs if self.runs is not None else RUNS_PER_CANDIDATE * len(candidates)
+        candidates, runs = self._candidates()
         best = protected.choose_run(
             [partial(_run, estimator, self.metric) for estimator, _ in candidates],
             epsilon=self.epsilon,
             runs=runs,
             eta=self.eta,
+            held_out=HELD_OUT,
         )
         self.best_estimator_, self.best_score_ = best.made, best.score
         self.best_index_, self.best_params_ = best.candidate, candidates[best.candidate][1]
@@ -154,8 +171,9 @@ class PrivateSelection(PrivateClassifier):
         if not hasattr(self, "feature_names_in_"):
             del best.feature_names_in_
 
-    def _candidates(self) -> list[tuple[PrivateClassifier, Mapping[str, Any]]]:
-        """Estimators to choose from, and what tells each from the others."""
+    def _candidates(self) -> tuple[list[tuple[PrivateClassifier, Mapping[str, Any]]], int]:
+        """Estimators to choose from, what tells each from the others, and the mean number of runs."""
+        check_metric(self.metric)
         if not isinstance(self.candidates, Sequence):
             grid = list(ParameterGrid(self.param_grid or {}))
             _check_grid(grid)
@@ -164,9 +182,11 @@ class PrivateSelection(PrivateClassifier):
             found = [(estimator, _parameters(estimator)) for estimator in self.candidates]
         else:
             raise QuestionError("a grid needs a single estimator.", "give one, or a list without a grid.")
+        if not found:
+            raise QuestionError("there is no candidate to choose.", "give one at least.")
         for estimator, _ in found:
             _check_candidate(estimator)
-        return found
+        return found, RUNS_PER_CANDIDATE * len(found) if self.runs is None else self.runs
 
 
 def _run(
