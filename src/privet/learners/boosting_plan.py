@@ -353,9 +353,9 @@ def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> P
 def _pure_binary(plan: Plan, evidence: float) -> Plan:
     if evidence < 4000:
         _, shapes, trees = _shares("0.4", "0.4")
-        depth, step = (3, 1.5) if evidence < 400 else (5, 2.5)
+        n_trees, depth, step = (4, 3, 1.5) if evidence < 400 else (8, 5, 2.0)
         return replace(
-            plan, shape_share=shapes, tree_share=trees, rounds=2, tree_passes=1, n_trees=4, depth=depth,
+            plan, shape_share=shapes, tree_share=trees, rounds=2, tree_passes=1, n_trees=n_trees, depth=depth,
             tree_step=step, tree_scale=0.5, least_energy=0.03,
         )  # fmt: skip
     _, shapes, trees = _shares("0.4", "0.5")
