@@ -10,7 +10,7 @@ import numpy as np
 from privet.kernels.route import route, route_assigned
 from privet.structure import CompleteTrees, LevelTrees, MultiwayTrees
 
-CHUNK = 65_536
+CHUNK = 32_768
 """Rows routed at a time: their leaf numbers stay in cache until they are counted."""
 
 
