@@ -10,7 +10,17 @@ import pytest
 
 import twins
 from laws import follows
-from privet import Budget, Categorical, Continuous, CountForestClassifier, Label, Ledger, Schema, load_model
+from privet import (
+    Budget,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    Ledger,
+    Schema,
+    export_text,
+    load_model,
+)
 from privet.errors import ModelFileError, QuestionError
 from privet.kernels.route import route
 from privet.learners import count_structure
@@ -141,6 +151,18 @@ def test_trees_too_large_to_write_down_go_through_the_sparse_release(tiny_limit)
     assert model.score(*fruits(3000, seed=1)) > 0.85
     dense = most_leaves(fanned_ground(SCHEMA, 1), 3) * 10
     assert model.model_.trees.n_leaves <= dense
+
+
+def test_a_sparse_release_tells_what_it_does_not_show(tiny_limit, tmp_path):
+    model = forest(1.0, max_depth=3, n_trees=20).partial_fit(*fruits(300), batch="a")
+    model.model_.save(tmp_path / "m.privet")
+    released = load_model(tmp_path / "m.privet")
+    assert released.card.learner["cells"] == "frequent ones only"
+    text = "\n".join(export_text(released, tree) for tree in range(20))
+    assert "too few rows to be shown" in text and " 0 ± " not in text
+    model.partial_fit(*fruits(300), batch="b")
+    assert model.privacy_card_.learner["cells"] == "frequent ones only"
+    assert "cells" not in forest(1.0, max_depth=1).fit(*fruits(300)).privacy_card_.learner
 
 
 def test_later_batches_count_in_the_trees_that_were_shown(tiny_limit):

@@ -143,6 +143,12 @@ def test_rules_are_chosen_by_label_support_and_number(counted):
         counted.rules(sort="beauty")
 
 
+@pytest.mark.parametrize("selection", [{"top": -1}, {"top": "a"}, {"top": 1.5}, {"min_support": "a"}])
+def test_a_selection_that_is_none_is_refused(counted, selection):
+    with pytest.raises(QuestionError, match=next(iter(selection))):
+        counted.rules(**selection)
+
+
 def test_an_estimator_hands_its_rules_on():
     forest = CountForestClassifier(4.0, n_trees=5, max_depth=3, schema=SCHEMA, random_state=0)
     forest.fit(*patients())

@@ -123,6 +123,12 @@ def test_a_tree_that_is_not_there_is_refused(fitted):
         export_text(fitted, 9999)
     with pytest.raises(QuestionError, match="no tree -1"):
         plot_tree(fitted, -1)
+    for tree in ("a", 0.5, True):
+        with pytest.raises(QuestionError, match="no tree"):
+            export_text(fitted, tree)
+    for depth in (-1, 1.5):
+        with pytest.raises(QuestionError, match="max_depth"):
+            export_text(fitted, 0, depth)
     with pytest.raises(QuestionError, match="not a fitted model of trees"):
         export_text(LogisticRegression())
 

@@ -34,6 +34,7 @@ from privet.learners.multiway_trees import pruned
 from privet.learners.plan import FitPlan, Leaves, PlannedQuestion, StatedBound
 from privet.learners.random_trees import fanned_ground
 from privet.model import CountForest, PrivacyCard
+from privet.model.counts import SPARSE
 from privet.model.voting import VOTINGS
 from privet.privacy import (
     BIN_ROWS,
@@ -50,7 +51,7 @@ from privet.privacy import (
 from privet.privacy.budget import MOST
 from privet.privacy.wall import pure
 from privet.schema import Schema
-from privet.structure import MultiwayTrees, Structure
+from privet.structure import LevelTrees, MultiwayTrees, Structure
 
 ROWS = ("all", "disjoint")
 NOT_PRIVATE = "not private: counts are exact"
@@ -258,6 +259,8 @@ class CountForestClassifier(PrivateClassifier):
             "structure": self.structure,
             "rows": self.rows,
         }
+        if isinstance(drawn, LevelTrees) or (self._earlier and SPARSE in self._earlier.card.learner):
+            learner[SPARSE] = "frequent ones only"
         card = self._card(protected, learner)
         if self._is_twin:
             card = replace(card, delta="0", private=False, caveats=[*card.caveats, NOT_PRIVATE])

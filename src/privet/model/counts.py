@@ -22,6 +22,9 @@ from privet.model.voting import VOTINGS, leaf_values, node_sums
 from privet.schema import Scalar, Schema
 from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees
 
+SPARSE = "cells"
+"""What a card says of its learner where counts below a threshold were not released."""
+
 
 @dataclass(frozen=True)
 class CountForest:

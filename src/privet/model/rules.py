@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, overload
 
 import numpy as np
@@ -153,6 +154,10 @@ class Rules(Sequence[Rule]):
             Least noisy number of rows.
         sort : {"strength", "support", "confidence"}
         """
+        if top is not None and not is_number(top):
+            raise QuestionError("top must be a whole number, 0 or more.")
+        if isinstance(min_support, bool) or not isinstance(min_support, Real):
+            raise QuestionError("min_support must be a number of rows.")
         keep = np.ones(len(self), bool)
         if label is not None:
             keep &= self._label == self._label_code(label)
@@ -182,6 +187,11 @@ class Rules(Sequence[Rule]):
         if label not in values:
             raise QuestionError(f"there is no label {label!r}.", f"labels are {', '.join(map(str, values))}.")
         return values.index(label)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a whole number, 0 or more."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 
 def counted_rules(

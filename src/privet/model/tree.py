@@ -10,10 +10,10 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.model.additive import AdditiveModel
-from privet.model.counts import CountForest, node_counts
+from privet.model.counts import SPARSE, CountForest, node_counts
 from privet.model.forest import LabelForest
 from privet.model.rule_forest import RuleForest
-from privet.model.rules import Trees, branch, n_children, places, share_variance
+from privet.model.rules import Trees, branch, is_number, n_children, places, share_variance
 from privet.model.voting import node_sums
 from privet.model.words import condition_text
 from privet.schema import Schema
@@ -29,6 +29,9 @@ class Said:
     lines: tuple[str, ...]
     label: int | None = None
     clearness: float = 0.0
+
+
+NOT_SHOWN = Said(("too few rows to be shown",))
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,11 @@ def nested(model: Any, tree: int = 0, max_depth: int = DEEPEST_TEXT) -> Node:
     """A tree from its root down to a depth. Branches that no row can take are left out."""
     model = released(model)
     many = model.additive if isinstance(model, AdditiveModel) else model.trees
-    if isinstance(tree, bool) or not 0 <= tree < many.n_trees:
+    if not is_number(tree) or tree >= many.n_trees:
         told = f"trees are numbered from 0 to {many.n_trees - 1}." if many.n_trees else "this model has none."
         raise QuestionError(f"there is no tree {tree!r}.", told)
+    if not is_number(max_depth):
+        raise QuestionError("max_depth must be a whole number, 0 or more.")
     trees, place = (oblivious(many, tree, model.schema), 0) if isinstance(many, Additive) else (many, tree)
     root = 1 if isinstance(trees, CompleteTrees) else int(trees.roots[place])
     said = speaker(model, tree)
@@ -121,7 +126,12 @@ def speaker(model: Any, tree: int) -> Callable[[int], Said]:
         return lambda node: _labels_said(model, tree, node)
     counts, variance = every_count(model)
     counts = counts[tree] if counts.ndim == 3 else counts
-    return lambda node: _counts_said(counts[node], float(variance[node]), model.schema)
+    sparse = SPARSE in model.card.learner
+    return lambda node: (
+        NOT_SHOWN
+        if sparse and not counts[node].any()
+        else _counts_said(counts[node], float(variance[node]), model.schema)
+    )
 
 
 def every_count(model: CountForest | RuleForest) -> tuple[np.ndarray, np.ndarray]:
