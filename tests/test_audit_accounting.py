@@ -16,6 +16,7 @@ from privet.audit.defendants import DEFENDANTS
 from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, TOY, UNIVERSE, rows_of
 from privet.audit.published_2015 import path_charges
 from privet.audit.trial import FULL, QUICK
+from privet.audit.verdict import HOLDS
 from privet.cli.app import run
 from privet.errors import BudgetExceeded
 from privet.privacy import Charge, Cost, Protected
@@ -89,6 +90,9 @@ def test_batches_add_up_only_where_they_may_hold_the_same_people(schema, people,
     undeclared = [{**batch, "batch": None} for batch in card.batches]
     assert exposure(undeclared) == (2, 0)
     assert "batches add up to the promise" in disagreements(replace(card, batches=undeclared), schema)
+    forest.set_params(epsilon=0.5).partial_fit(frame[:50], labels[:50])
+    verdict, _ = account_for("updated", forest.privacy_card_, schema, ledger)
+    assert verdict.outcome == HOLDS and verdict.loss == verdict.epsilon == 1.5
 
 
 def test_models_of_several_parties_agree_with_what_each_published(model, schema, ledger):

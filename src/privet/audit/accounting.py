@@ -134,9 +134,16 @@ def account_for(
         "accounting",
         BROKEN if disagree else HOLDS,
         float(Fraction(card.epsilon)),
-        in_epsilon(total, Fraction(card.delta)),
+        _loss(card, total),
         f"{len(card.questions)} questions, {len(listed)} checks",
         float(Fraction(card.delta)),
         witness={"why": f"does not hold: {'; '.join(disagree)}" if disagree else "all agree"},
     )
     return verdict, listed
+
+
+def _loss(card: PrivacyCard, total: Cost) -> float:
+    """What the most exposed person lost, over all batches: a card has the questions of the newest alone."""
+    if len(card.batches) > 1 and not _of_parties(card):
+        return float(exposure(card.batches)[0])
+    return in_epsilon(total, Fraction(card.delta))

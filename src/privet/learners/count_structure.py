@@ -91,7 +91,7 @@ class Shape:
     def check(self, schema: Schema) -> None:
         """Refuse what cannot be built."""
         if self.family == "bojarski" and self.max_depth is None:
-            raise QuestionError('structure="bojarski" has no depth of its own.', "give max_depth.")
+            raise QuestionError('structure="bojarski" has no depth of its own.', "give max_depth (--depth).")
         depth = 1 if self.max_depth is None else self.max_depth
         if self.family != "jagannathan":
             check_size(self.n_trees, depth)
