@@ -253,7 +253,7 @@ def _marked(error: float | None, cell: Mapping[str, Any]) -> str:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """The paper's intervals as bars, ours as dots with theirs; private left, without privacy right."""
+    """The paper's intervals as bars, ours as dots with theirs, chosen forests as rings; private left."""
     figure = new_figure(9, 1.2 + 0.32 * len(rows))
     for axes, kind in zip(figure.subplots(1, 2, sharey=True), (PRIVATE, TWIN), strict=True):
         clean(axes, f"{kind}, η = 1000/n" if kind == PRIVATE else kind)
@@ -268,9 +268,12 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         axes.errorbar(
             ours, places, xerr=spread, fmt="o", color=BLUE, markersize=4, linewidth=1.2, label="ours"
         )
+        if kind == PRIVATE:
+            chosen = [math.nan if row[CHOSEN] is None else row[CHOSEN]["error"] for row in rows]
+            axes.plot(chosen, places, "o", color=BLUE, fillstyle="none", markersize=6, label="chosen")
+            axes.legend(fontsize=8, frameon=False, labelcolor=INK)
         axes.set_yticks(places, [f"{row['data']}, {row['voting']}" for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
         axes.set_xlabel("test error in %", color=INK, fontsize=9)
-    axes.legend(fontsize=8, frameon=False, labelcolor=INK)
     save_picture(figure, path)
