@@ -15,6 +15,7 @@ from bench import (
     learners,
     memory,
     noise,
+    parts,
     report,
     safety,
     stand,
@@ -36,6 +37,7 @@ BY_NAME = {
     "learners-all": learners.run_all,
     "synthf": learners.run_synthetic,
     "safety": safety.run,
+    "parts": parts.run,
     "attacks": stand.run_attacks,
     "stand": stand.run,
 }
