@@ -194,6 +194,17 @@ def test_height_and_trees_are_those_of_the_paper():
     assert forest().plan(SCHEMA, 10**6).facts["trees"] == 10
 
 
+def test_a_generous_bound_on_the_rows_makes_no_tree_higher():
+    """The height is that of the noisy number of rows, of which the bound is but the most."""
+    bills = [Categorical(f"bill {i}", ["y", "n"], missing=False) for i in range(16)]
+    wide, tight = (Schema(bills, Label("party", ["d", "r"]), most) for most in (10**9, 40))
+    rng = np.random.default_rng(0)
+    votes = pd.DataFrame({bill.name: rng.choice(["y", "n"], 40) for bill in bills})
+    fitted = CountForestClassifier(50.0, structure="jagannathan", schema=wide, n_trees=2)
+    assert fitted.fit(votes, rng.choice(["d", "r"], 40)).model_.trees.depth == 4
+    assert fitted.plan(wide, 40).facts["depth"] == fitted.plan(tight).facts["depth"] == 4
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [({"rows": "disjoint"}, "all rows"), ({"max_depth": -1}, "max_depth"), ({"max_depth": 2.5}, "max_depth")],

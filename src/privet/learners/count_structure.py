@@ -118,8 +118,8 @@ class Shape:
 
     def _height(self, schema: Schema, n_rows: float) -> int:
         ground = fanned_ground(schema, self.n_trees)
-        n_public = schema.max_rows or max(int(n_rows), 1)
-        wanted = self.max_depth or jagannathan_height(n_public, n_children(ground).tolist())
+        known = min(n_rows, schema.max_rows or n_rows)
+        wanted = self.max_depth or jagannathan_height(max(int(known), 1), n_children(ground).tolist())
         most = MAX_LEAVES // len(schema.label.values) if self.pure else MAX_WRITTEN_LEAVES // self.n_trees
         height = min(wanted, _splittable(schema))
         while height > 1 and most_leaves(ground, height) > most:
