@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,6 +37,13 @@ def test_saving_and_loading_is_the_identity(fitted, path, tmp_path):
     assert loaded.schema == fitted.model_.schema
     loaded.save(tmp_path / "again.privet")
     assert (tmp_path / "again.privet").read_bytes() == path.read_bytes()
+
+
+def test_a_card_names_a_question_once_however_often_it_was_asked(fitted):
+    question = {"question": "rows by label", "composition": "sequence"}
+    card = replace(fitted.privacy_card_, questions=[question, {**question, "question": "sums"}, question])
+    assert card.asked == ["rows by label (sequence), 2 times", "sums (sequence)"]
+    assert [value for name, value in card.rows() if name == "asked"] == card.asked
 
 
 def test_describe_tells_the_structure(fitted, path):

@@ -84,4 +84,6 @@ def _text(value: object) -> str:
         return "\n".join(f"{name:<{width}}  {_text(item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
+    if isinstance(value, float):
+        return f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

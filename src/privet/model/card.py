@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -65,7 +66,7 @@ class PrivacyCard:
             ("promise", self.promise),
             ("neighbours", self.neighbours),
             *(("caveat", caveat) for caveat in self.caveats),
-            *(("asked", f"{q['question']} ({q['composition']})") for q in self.questions),
+            *(("asked", line) for line in self.asked),
             *(("party", line) for line in _parties(self.batches)),
             *(("batch", line) for line in _history(self.batches)),
             ("learner", ", ".join(f"{k}={self.learner[k]}" for k in _name_first(self.learner))),
@@ -77,6 +78,12 @@ class PrivacyCard:
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<11}{value}" for name, value in self.rows())
+
+    @property
+    def asked(self) -> list[str]:
+        """Every kind of question, and how often it was asked."""
+        found = Counter(f"{q['question']} ({q['composition']})" for q in self.questions)
+        return [f"{line}, {n} times" if n > 1 else line for line, n in found.items()]
 
     @property
     def promise(self) -> str:

@@ -5,7 +5,6 @@ All of it is drawn from released values: reading it costs nothing, and it may go
 
 from __future__ import annotations
 
-from collections import Counter
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -86,9 +85,8 @@ def _head(model: Any) -> str:
 
 
 def _promise(card: PrivacyCard) -> str:
-    asked = Counter(f"{q['question']} ({q['composition']})" for q in card.questions)
     told = [(name, value) for name, value in card.rows() if name != "asked"]
-    questions = "".join(f"<li>{escape(q)}{f', {n} times' if n > 1 else ''}</li>" for q, n in asked.items())
+    questions = "".join(f"<li>{escape(line)}</li>" for line in card.asked)
     summary = f"<summary>What was asked of the rows: {len(card.questions)} questions</summary>"
     return section(
         "What it promises",
