@@ -20,15 +20,14 @@ from privet.learners.boosting_bins import (
     make_cells,
     truncated_normal,
 )
-from privet.learners.boosting_plan import (
+from privet.learners.boosting_opening import (
     MOST_LABEL_SHARE,
-    Opening,
-    Purse,
     further_shares,
-    make_plan,
+    openings,
     prefers_pure,
     too_wide,
 )
+from privet.learners.boosting_plan import Purse, make_plan
 from privet.learners.boosting_shapes import unlinked
 from privet.learners.boosting_trees import level_energy
 from privet.privacy import Charge, Cost, StudyBits
@@ -169,7 +168,7 @@ PLANS = list(
 )
 def test_every_plan_costs_exactly_the_budget(budget):
     for n_rows, n_features, n_labels, bound, passes in PLANS:
-        opening = Opening.of(budget, many_features(n_features, n_labels, bound))
+        opening = openings(budget, many_features(n_features, n_labels, bound))[0]
         purse = opening.law(n_rows, n_features, n_labels)
         spent = opening.spent(purse)
         spent += sum(further_shares(purse, n_rows, n_features, n_labels, spent))
@@ -190,7 +189,7 @@ def many_features(n_features: int, n_labels: int, bound: int | None) -> Schema:
 @pytest.mark.parametrize("budget", [Budget("0.05"), Budget("0.05", "1e-6")])
 def test_labels_get_what_features_cannot_use(budget, bound):
     def shares(n_rows: int, bound: int | None) -> list[Fraction]:
-        opening = Opening.of(budget, many_features(16, 2, bound))
+        opening = openings(budget, many_features(16, 2, bound))[0]
         purse = opening.law(n_rows, 16, 2)
         spent = opening.spent(purse)
         return [spent, *further_shares(purse, n_rows, 16, 2, spent)]
@@ -245,15 +244,18 @@ def test_the_noisy_number_of_rows_decides_the_law(n_rows, bound, pure):
     assert kinds == ["budget", "charge", *(["settle"] if bound is None else [])]
 
 
-def test_an_account_without_enough_for_pure_epsilon_pays_in_rho():
+@pytest.mark.parametrize("bound", [None, 300])
+def test_an_account_is_charged_in_the_law_that_it_can_pay(bound):
     X, y = mixed_rows(300, 2)
     whole, fit = Budget(1, "1e-6"), Budget("0.1", "1e-6")
-    account = Ledger().create("people", whole)
-    account.reserve([Charge("before", Cost.zcdp(whole.rho - fit.rho))])
-    BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, 300), account=account).fit(X, y)
-    assert account.spent().rho == whole.rho
-    with pytest.raises(privet.BudgetExceeded):
-        BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, 300), account=account).fit(X, y)
+    spent = {"rho": Cost.zcdp(whole.rho - fit.rho), "epsilon": Cost.pure("0.9")}
+    for unit, before in spent.items():
+        account = Ledger().create("people", whole)
+        account.reserve([Charge("before", before)])
+        BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, bound), account=account).fit(X, y)
+        assert getattr(account.spent(), unit) == getattr(whole, unit)
+        with pytest.raises(privet.BudgetExceeded):
+            BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2, bound), account=account).fit(X, y)
 
 
 @pytest.mark.parametrize(("n_rows", "n_labels"), [(40, 2), (3_000, 2), (3_000, 4)])

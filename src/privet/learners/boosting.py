@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, sqrt
@@ -23,16 +24,8 @@ from privet.learners.boosting_bins import (
     pooled_totals,
     truncated_normal,
 )
-from privet.learners.boosting_plan import (
-    LEAST_LABEL_SHARE,
-    Opening,
-    Plan,
-    Purse,
-    further_share,
-    label_charges,
-    make_plan,
-    too_wide,
-)
+from privet.learners.boosting_opening import Opening, further_share, label_charges, openings
+from privet.learners.boosting_plan import Plan, Purse, make_plan
 from privet.learners.boosting_preview import preview
 from privet.learners.boosting_shapes import (
     InterceptFilter,
@@ -174,23 +167,23 @@ class Boosting:
         """Bound on a row's gradient, in the norm of the noise."""
         return gradient_clip(self.n_labels, self.purse.norm)
 
+    def _reserve(self) -> Opening:
+        """Charge the whole fit in the first way that the account can pay."""
+        *better, last = openings(self.budget, self.protected.schema)
+        for opening in better:
+            with suppress(BudgetExceeded):
+                self.protected.reserve(*opening.plans())
+                return opening
+        self.protected.reserve(*last.plans())
+        return last
+
     def _open(self) -> tuple[Totals, Fraction]:
         """The first count of the labels and its share; the law of all other questions follows from it."""
-        n_features = len(self.protected.schema.features)
-        opening = Opening.of(self.budget, self.protected.schema)
-        try:
-            self.protected.reserve(*opening.plans())
-        except BudgetExceeded:
-            if not self.budget.delta or too_wide(self.budget, n_features):
-                raise
-            # An account that adds up in ρ may have enough of it, and too little for pure ε.
-            share = 2 * LEAST_LABEL_SHARE
-            self.protected.reserve(label_charges(self.purse, share, Fraction(0)))
-            return self._count_labels(share), share
+        opening = self._reserve()
         self.purse = opening.purse
         totals = self._count_labels(opening.share)
-        self.purse = opening.law(self._n_rows(totals), n_features, self.n_labels)
-        if opening.decides:
+        self.purse = opening.law(self._n_rows(totals), len(self.protected.schema.features), self.n_labels)
+        if len(opening.laws) > 1:
             self.protected.settle(instead=not self.purse.pure)
         return totals, opening.spent(self.purse)
 

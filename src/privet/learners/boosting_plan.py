@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor, inf, log2, sqrt
+from math import floor, log2, sqrt
 
 import numpy as np
 
@@ -17,34 +17,19 @@ from privet.privacy import Budget, Charge, Cost
 from privet.privacy.gradients import (
     BIN_GRADIENTS,
     BIN_ROWS,
-    LABEL_ROWS,
     LEAF_GRADIENTS,
     LEAF_ROWS,
     WIDEST_SD,
     gradient_clip,
     noise_sd,
 )
-from privet.schema import Schema
 from privet.structure import MAX_OBLIVIOUS_DEPTH
-
-LABEL_ERROR = 0.16
-"""Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
-
-LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
-
-FEW_ROWS = 4
-"""Rows by standard deviation of a cell's noise below which the features say next to nothing."""
 
 LONGEST_STEP = 0.4
 """Of all shapes at once: shapes of features that repeat each other take the same step together."""
 
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
-
-FEW_FOR_GAUSSIAN, MOST_RATIO = 12.0, 1.5
-"""Where Gaussian noise begins to pay: see `prefers_pure`."""
-
-REST = "boosting, planned from the noisy number of rows"
 
 
 @dataclass(frozen=True)
@@ -151,100 +136,6 @@ class Plan:
         weight = Fraction(1, 2) if purse.pure else Fraction(1, 4)
         unit = self.tree_share / (max(self.rounds, 1) * (self.tree_passes + weight))
         return unit * weight, unit
-
-
-def too_wide(budget: Budget, n_features: int) -> bool:
-    """Whether a budget asks for wider Gaussian noise than can be drawn, of labels, bins or shapes."""
-    if not budget.rho:
-        return True
-    # A pass over the shapes, where labels have had most: gradients are drawn in halves, or finer.
-    least = Cost.zcdp(budget.rho * LEAST_LABEL_SHARE / 6)
-    return noise_sd(max(n_features, GAUSSIAN_TREES), Fraction(1), least) > WIDEST_SD
-
-
-def prefers_pure(budget: Budget, n_rows: float, n_features: int) -> bool:
-    """Whether a budget that has a δ is better spent in pure ε, which is within (ε, δ) too.
-
-    Gaussian noise adds up slowly over features and questions but is wider for a single number. Where
-    there are so few rows that little more than one question can be asked, pure ε has less noise.
-    """
-    if too_wide(budget, n_features):
-        return True
-    deviation = sqrt(n_features / (2 * budget.rho))
-    ratio = deviation / (sqrt(2) * n_features / float(budget.epsilon))
-    return n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** 3
-
-
-@dataclass(frozen=True)
-class Opening:
-    """The first question, rows by label in pure ε: its share, and whether its answer decides the law."""
-
-    budget: Budget
-    share: Fraction
-    decides: bool
-
-    @classmethod
-    def of(cls, budget: Budget, schema: Schema) -> Opening:
-        """What public quantities alone say."""
-        n_features, bound = len(schema.features), schema.max_rows
-        if budget.delta and not prefers_pure(budget, bound or inf, n_features):
-            return cls(budget, 2 * LEAST_LABEL_SHARE, True)
-        if bound is None:
-            return cls(budget, 2 * LEAST_LABEL_SHARE, False)
-        share = _label_share(Purse(budget.epsilon, True), bound, n_features, len(schema.label.values))
-        return cls(budget, max(share, LEAST_LABEL_SHARE), False)
-
-    @property
-    def purse(self) -> Purse:
-        """The law of the first question."""
-        return Purse(self.budget.epsilon, True)
-
-    def plans(self) -> list[list[Charge]]:
-        """It, and all that comes after as one reserve: in pure ε and, where that is open, in ρ."""
-        first = Charge(LABEL_ROWS, self.purse.cost(self.share))
-        laws = [self.purse, Purse.of(self.budget)] if self.decides else [self.purse]
-        return [[first, Charge(REST, law.cost(1 - self.spent(law)))] for law in laws]
-
-    def law(self, n_rows: float, n_features: int, n_labels: int) -> Purse:
-        """Law of all other questions, after the first answer: ρ if there are surely rows enough."""
-        surely = n_rows - sqrt(n_labels) * self.purse.sd(1, Fraction(1), self.share)
-        gaussian = self.decides and not prefers_pure(self.budget, surely, n_features)
-        return Purse.of(self.budget) if gaussian else self.purse
-
-    def spent(self, law: Purse) -> Fraction:
-        """Share of the budget that the first question has, in some law."""
-        return self.share if law.pure else self.purse.cost(self.share).rho / law.total
-
-
-def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction) -> Fraction:
-    """Share of one more count of the labels, or 0 where the counts so far will do."""
-    wanted = _label_share(purse, n_rows, n_features, n_labels)
-    return wanted - spent if wanted > 2 * spent else Fraction(0)
-
-
-def further_shares(
-    purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction
-) -> list[Fraction]:
-    """Shares of all further counts of the labels, were every answer to say ``n_rows``."""
-    shares: list[Fraction] = []
-    while share := further_share(purse, n_rows, n_features, n_labels, sum(shares, spent)):
-        shares.append(share)
-    return shares
-
-
-def label_charges(purse: Purse, share: Fraction, spent: Fraction) -> list[Charge]:
-    """One more count of the labels, and all that comes after as one reserve."""
-    return [Charge(LABEL_ROWS, purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
-
-
-def _label_share(purse: Purse, n_rows: float, n_features: int, n_labels: int) -> Fraction:
-    """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
-    per_row = 1 / (purse.strength * max(n_rows, 1.0))
-    cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
-    most = Fraction(FEW_ROWS * cell_noise).limit_denominator(100)
-    needed = per_row * max(n_labels, 2) / LABEL_ERROR
-    enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
-    return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)
 
 
 def make_plan(

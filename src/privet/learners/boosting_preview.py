@@ -7,7 +7,8 @@ from math import log, sqrt
 
 import numpy as np
 
-from privet.learners.boosting_plan import Opening, Plan, Purse, further_shares, make_plan
+from privet.learners.boosting_opening import further_shares, openings
+from privet.learners.boosting_plan import Plan, Purse, make_plan
 from privet.learners.plan import QUANTILES, FitPlan, Leaves, PlannedQuestion
 from privet.privacy import Budget, Charge
 from privet.privacy.gradients import (
@@ -30,7 +31,7 @@ STEP = 0.01
 def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -> FitPlan:
     """The plan of a fit whose noisy number of rows is ``n_rows``."""
     n_features, n_labels = len(schema.features), len(schema.label.values)
-    opening = Opening.of(budget, schema)
+    opening = openings(budget, schema)[0]
     purse = opening.law(n_rows, n_features, n_labels)
     spent = opening.spent(purse)
     shares = further_shares(purse, n_rows, n_features, n_labels, spent)

@@ -1,0 +1,134 @@
+"""How boosting begins: the labels, and by their answer whether to go on in pure ε or in ρ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+from privet.learners.boosting_plan import GAUSSIAN_TREES, Purse
+from privet.privacy import Budget, Charge, Cost
+from privet.privacy.gradients import LABEL_ROWS, WIDEST_SD, noise_sd
+from privet.schema import Schema
+
+REST = "boosting, planned from the noisy number of rows"
+
+LABEL_ERROR = 0.16
+"""Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
+
+LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
+
+FEW_ROWS = 4
+"""Rows by standard deviation of a cell's noise below which the features say next to nothing."""
+
+FEW_FOR_GAUSSIAN, MOST_RATIO = 12.0, 1.5
+"""Where Gaussian noise begins to pay: see `prefers_pure`."""
+
+
+def too_wide(budget: Budget, n_features: int) -> bool:
+    """Whether a budget asks for wider Gaussian noise than can be drawn, of labels, bins or shapes."""
+    if not budget.rho:
+        return True
+    # A pass over the shapes, where labels have had most: gradients are drawn in halves, or finer.
+    least = Cost.zcdp(budget.rho * LEAST_LABEL_SHARE / 6)
+    return noise_sd(max(n_features, GAUSSIAN_TREES), Fraction(1), least) > WIDEST_SD
+
+
+def prefers_pure(budget: Budget, n_rows: float, n_features: int) -> bool:
+    """Whether a budget that has a δ is better spent in pure ε, which is within (ε, δ) too.
+
+    Gaussian noise adds up slowly over features and questions but is wider for a single number. Where
+    there are so few rows that little more than one question can be asked, pure ε has less noise.
+    """
+    if too_wide(budget, n_features):
+        return True
+    deviation = sqrt(n_features / (2 * budget.rho))
+    ratio = deviation / (sqrt(2) * n_features / float(budget.epsilon))
+    return n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** 3
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The first question, rows by label: its share, and the laws between which its answer decides.
+
+    Attributes
+    ----------
+    budget : Budget
+    share : Fraction
+        Of the budget in the first law, in which it is asked.
+    laws : one or two of Purse
+        Pure ε comes before ρ.
+    """
+
+    budget: Budget
+    share: Fraction
+    laws: tuple[Purse, ...]
+
+    @property
+    def purse(self) -> Purse:
+        """The law of the first question."""
+        return self.laws[0]
+
+    def plans(self) -> list[list[Charge]]:
+        """It, and all that comes after as one reserve, in each of the laws."""
+        first = Charge(LABEL_ROWS, self.purse.cost(self.share))
+        return [[first, Charge(REST, law.cost(1 - self.spent(law)))] for law in self.laws]
+
+    def law(self, n_rows: float, n_features: int, n_labels: int) -> Purse:
+        """Law of all other questions, after the first answer: ρ if there are surely rows enough."""
+        surely = n_rows - sqrt(n_labels) * self.purse.sd(1, Fraction(1), self.share)
+        return self.laws[0 if prefers_pure(self.budget, surely, n_features) else -1]
+
+    def spent(self, law: Purse) -> Fraction:
+        """Share of the budget that the first question has, in one of the laws."""
+        cost = self.purse.cost(self.share)
+        return self.share if law == self.purse else cost.rho / law.total
+
+
+def openings(budget: Budget, schema: Schema) -> list[Opening]:
+    """How to begin, by public quantities alone: the best way first, then what an account may still pay.
+
+    On an account that adds up in ρ pure ε is dear, and on one that adds up in ε there may be no ρ left.
+    """
+    n_features, bound = len(schema.features), schema.max_rows
+    unknown, pure = 2 * LEAST_LABEL_SHARE, Purse(budget.epsilon, True)
+    share = unknown if bound is None else _label_share(pure, bound, n_features, len(schema.label.values))
+    in_pure = Opening(budget, max(share, LEAST_LABEL_SHARE), (pure,))
+    if not budget.delta or too_wide(budget, n_features):
+        return [in_pure]
+    gaussian = Purse.of(budget)
+    in_rho = Opening(budget, unknown, (gaussian,))
+    if bound is not None and prefers_pure(budget, bound, n_features):
+        return [in_pure, in_rho]
+    return [Opening(budget, unknown, (pure, gaussian)), in_pure, in_rho]
+
+
+def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction) -> Fraction:
+    """Share of one more count of the labels, or 0 where the counts so far will do."""
+    wanted = _label_share(purse, n_rows, n_features, n_labels)
+    return wanted - spent if wanted > 2 * spent else Fraction(0)
+
+
+def further_shares(
+    purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction
+) -> list[Fraction]:
+    """Shares of all further counts of the labels, were every answer to say ``n_rows``."""
+    shares: list[Fraction] = []
+    while share := further_share(purse, n_rows, n_features, n_labels, sum(shares, spent)):
+        shares.append(share)
+    return shares
+
+
+def label_charges(purse: Purse, share: Fraction, spent: Fraction) -> list[Charge]:
+    """One more count of the labels, and all that comes after as one reserve."""
+    return [Charge(LABEL_ROWS, purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
+
+
+def _label_share(purse: Purse, n_rows: float, n_features: int, n_labels: int) -> Fraction:
+    """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
+    per_row = 1 / (purse.strength * max(n_rows, 1.0))
+    cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
+    most = Fraction(FEW_ROWS * cell_noise).limit_denominator(100)
+    needed = per_row * max(n_labels, 2) / LABEL_ERROR
+    enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
+    return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)
