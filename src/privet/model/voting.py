@@ -10,8 +10,9 @@ from privet.structure import MultiwayTrees
 
 VOTINGS = ("sum", "majority", "threshold", "probabilistic", "posterior")
 
-SPREAD = 0.3
-"""How far a node's share of a label that half of the rows have is expected to lie from its parent's."""
+SPREADS = (0.1, 0.35)
+"""How far a node's share of a label that half of the rows have is expected to lie from its parent's: near the
+root, where a node moves all that is below it, and in a leaf."""
 
 
 def leaf_values(
@@ -54,9 +55,9 @@ def path_posterior(counts: np.ndarray, variance: float, prior: np.ndarray) -> np
     while levels[0].shape[1] > 1:
         levels.insert(0, levels[0][:, 0::2] + levels[0][:, 1::2])
     shares = np.broadcast_to(prior, (len(counts), 1, len(prior)))
-    for level in levels[1:]:
+    for level, spread in zip(levels[1:], _spreads(len(levels)), strict=True):
         noise = variance * counts.shape[1] / level.shape[1]
-        shares = _moved(np.repeat(shares, 2, axis=1), level, noise)
+        shares = _moved(np.repeat(shares, 2, axis=1), level, noise, spread)
     return shares.astype(np.float32)
 
 
@@ -76,8 +77,8 @@ def node_posterior(
 ) -> np.ndarray:
     """Label shares of every node of multi-way trees from the counts of each, ``(nodes, labels)``."""
     shares = np.broadcast_to(prior, counts.shape).copy()
-    for level in trees.levels[1:]:
-        shares[level] = _moved(shares[trees.parent[level]], counts[level], variance[level, None])
+    for level, spread in zip(trees.levels[1:], _spreads(len(trees.levels)), strict=True):
+        shares[level] = _moved(shares[trees.parent[level]], counts[level], variance[level, None], spread)
     return shares
 
 
@@ -92,7 +93,12 @@ def node_sums(trees: MultiwayTrees, counts: np.ndarray, variance: float) -> tupl
     return sums, noise
 
 
-def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray) -> np.ndarray:
+def _spreads(n_levels: int) -> np.ndarray:
+    """Spread of every level but the root's."""
+    return np.linspace(*SPREADS, n_levels)[1:]
+
+
+def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray, spread: float) -> np.ndarray:
     """One step of the posterior: shares moved towards counts that carry noise."""
     n_labels = counts.shape[-1]
     total = counts.sum(axis=-1, keepdims=True)
@@ -100,8 +106,8 @@ def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray) ->
     residual = counts - shares * total
     uncertain = noise * ((1 - shares) ** 2 + (n_labels - 1) * shares**2) + rows * shares * (1 - shares)
     # The share of a rare label moves less, or noise would make it common.
-    spread = 4 * SPREAD**2 * shares * (1 - shares)
-    gain = rows * spread / (rows**2 * spread + uncertain + 1e-9)
+    expected = 4 * spread**2 * shares * (1 - shares)
+    gain = rows * expected / (rows**2 * expected + uncertain + 1e-9)
     return normalised(np.clip(shares + gain * residual, 1e-4, 1.0))
 
 
