@@ -271,7 +271,7 @@ def test_a_fit_spends_exactly_the_budget(n_rows, n_labels, delta):
     assert total == getattr(budget, unit)
     asked = model.privacy_card_.questions
     assert sum(Fraction(question[unit]) for question in asked) == total
-    assert len(asked) == model.privacy_card_.learner["passes"]
+    assert len(asked) == model.privacy_card_.learner["questions"]
     with pytest.raises(privet.BudgetExceeded):
         BoostingClassifier("0.01", delta, schema=mixed_schema(n_labels), account=account).fit(X, y)
 
@@ -391,3 +391,13 @@ def test_adult_is_learnt_well(data_dir, real_schemas, delta, least):
     model.fit(train.drop(columns="label"), train["label"])
     shares = model.predict_proba(test.drop(columns="label"))[:, 1]
     assert roc_auc_score(test["label"] == model.classes_[1], shares) > least
+
+
+def test_a_shape_that_no_pass_asked_has_a_wider_band():
+    rng = np.random.default_rng(0)
+    X = rng.random((6_000, 3))
+    features = [Continuous(f"x{j}", 0, 1) for j in range(3)]
+    schema = Schema(features, Label("y", [0, 1]))
+    model = BoostingClassifier(1.0, schema=schema, random_state=0).fit(X, (X[:, 0] > 0.5).astype(int)).model_
+    asked, *left_out = [np.median(model.bands[place]) for place in model.additive.bins.slices]
+    assert asked < 0.98 * min(left_out)

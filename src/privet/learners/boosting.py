@@ -154,13 +154,15 @@ class Boosting:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:
             additive = self._fit_trees(plan, additive, margins, start, shapes, intercept, n_rows)
-        passes = len(self.protected.asked) - learner._asked_before
-        sizes = {"passes": passes, "trees": plan.rounds * plan.n_trees, "depth": plan.depth}
+        n_trees = plan.rounds * plan.n_trees
+        sizes = {
+            "questions": len(self.protected.asked) - learner._asked_before,
+            "trees": n_trees,
+            "depth": plan.depth if n_trees else 0,
+        }
         card = learner._card(self.protected, {"name": "boosting", **sizes})
         bin_shares = np.concatenate([margin.shares for margin in margins])
-        return AdditiveModel(
-            additive, bin_shares, self._bands(plan, margins, start, shapes.scale), schema, card
-        )
+        return AdditiveModel(additive, bin_shares, self._bands(plan, margins, start, shapes), schema, card)
 
     @property
     def clip(self) -> Fraction:
@@ -239,7 +241,7 @@ class Boosting:
         intercept: InterceptFilter,
     ) -> Additive:
         """Passes over the shapes: noisy gradients by bin, a step of every asked shape."""
-        asked = list(np.flatnonzero(shapes.energy >= plan.least_energy * shapes.energy.max()).tolist())
+        asked = shapes.stronger(plan.least_energy)
         sd = self.purse.sd(len(asked), self.clip, plan.shape_pass_share)
         asked_margins = [margins[j] for j in asked]
         steps = ShapeSteps(
@@ -309,13 +311,14 @@ class Boosting:
             additive = replace(additive, leaves=leaves, intercept=additive.intercept + change)
         return additive, steps
 
-    def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start, scale: float) -> np.ndarray:
-        """Posterior deviation of every shape's values, after the counts and the passes."""
+    def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start, shapes: Shapes) -> np.ndarray:
+        """Posterior deviation of every shape's values, after the counts and the passes over it."""
+        asked = shapes.stronger(plan.least_energy) if plan.shape_passes else []
         bands = []
-        for margin in margins:
+        for j, margin in enumerate(margins):
             variance = start.gradients(margin)[1]
-            if plan.shape_passes:
-                sd = self.purse.sd(len(margins), self.clip, plan.shape_share)
+            if j in asked:
+                sd = self.purse.sd(len(asked), self.clip, plan.shape_share)
                 variance = 1 / (1 / variance + 1 / sd**2)
-            bands.append(ShapePrior.of(margin, start.curvature).band(scale, variance))
+            bands.append(ShapePrior.of(margin, start.curvature).band(shapes.scale, variance))
         return np.concatenate(bands)

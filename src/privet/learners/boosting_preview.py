@@ -60,7 +60,7 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
             "passes over shapes": plan.shape_passes,
             "rounds of trees": plan.rounds,
             "trees": plan.rounds * plan.n_trees,
-            "depth": plan.depth,
+            "depth": plan.depth if plan.rounds else 0,
             "leaves of each tree": 1 << plan.depth if plan.rounds else 0,
         },
         _leaves(plan, n_rows, noise(charges[-1]), clip, purse) if plan.rounds else None,

@@ -159,6 +159,10 @@ class Shapes:
     energy: np.ndarray
     scale: float
 
+    def stronger(self, share: float) -> list[int]:
+        """Features whose shape has at least a share of the largest energy."""
+        return [int(j) for j in np.flatnonzero(self.energy >= share * self.energy.max())]
+
 
 def first_shapes(margins: Sequence[Margin], start: Start) -> Shapes:
     """Posterior means of the shapes, one feature at a time, under one prior scale for all."""
