@@ -17,7 +17,7 @@ from privet import (
     Schema,
 )
 from privet.errors import QuestionError
-from privet.model.counts import node_counts
+from privet.model.pruning import node_counts
 from privet.model.rules import Rules, counted_rules, path_masks
 from privet.model.words import condition_data, condition_text
 from privet.structure import CompleteTrees

@@ -17,6 +17,7 @@ from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.forest import describe_trees, multiway_from_arrays, trees_from_arrays, trees_to_arrays
+from privet.model.pruning import ends, kept_nodes, node_counts, pruned_counts
 from privet.model.rules import Rules, counted_rules
 from privet.model.voting import VOTINGS, leaf_values, node_sums
 from privet.schema import Scalar, Schema
@@ -24,6 +25,9 @@ from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees
 
 SPARSE = "cells"
 """What a card says of its learner where counts below a threshold were not released."""
+
+ADAPTIVE = "adaptive"
+"""The structure whose trees are pruned, as a card names it."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,22 @@ class CountForest:
     @cached_property
     def values(self) -> np.ndarray:
         """What every leaf contributes to a vote."""
-        multiway = self.trees if isinstance(self.trees, MultiwayTrees) else None
-        return leaf_values(self.counts, self.variance, self.prior, self.voting, multiway)
+        multiway, counts = self.trees if isinstance(self.trees, MultiwayTrees) else None, self.counts
+        # The posterior leaves thin leaves to their ancestors by itself, and more softly.
+        if self.kept is not None and self.voting != "posterior":
+            counts = pruned_counts(counts, self.kept)
+        return leaf_values(counts, self.variance, self.prior, self.voting, multiway)
+
+    @cached_property
+    def kept(self) -> np.ndarray | None:
+        """Nodes of adaptive trees that speak over their noise, ``(trees, nodes)``: see `kept_nodes`.
+
+        Rows that fall into another branch are answered by their nearest kept node, and rules and pictures end
+        there. None for structures of the papers, whose leaves all speak.
+        """
+        complete = isinstance(self.trees, CompleteTrees)
+        adaptive = complete and self.card.learner.get("structure") == ADAPTIVE
+        return kept_nodes(self.counts, self.variance) if adaptive else None
 
     @property
     def predictor(self) -> LeafVotes:
@@ -85,7 +103,8 @@ class CountForest:
     ) -> Rules:
         """Rules of the leaves, strongest first; of every node with ``inner``.
 
-        The counts of an inner node are sums over its leaves, and so is their noise. See `Rules.select`
+        The counts of an inner node are sums over its leaves, and so is their noise. Adaptive trees have the
+        rules of kept nodes alone: a branch below them holds no more rows than noise. See `Rules.select`
         for the other parameters.
         """
         found = counted_rules(self.trees, self.schema, *self._nodes(inner), self.prior)
@@ -98,14 +117,12 @@ class CountForest:
             node = np.flatnonzero((self.trees.view < 0) | inner)
             return self.trees.tree_of[node], node, counts[node], variance[node]
         counts, variance = node_counts(self.counts, self.variance)
-        first = 1 if inner else self.trees.n_leaves
-        n_nodes = counts.shape[1] - first
-        return (
-            np.repeat(np.arange(self.trees.n_trees), n_nodes),
-            np.tile(np.arange(first, counts.shape[1]), self.trees.n_trees),
-            counts[:, first:].reshape(-1, counts.shape[2]),
-            np.tile(variance[first:], self.trees.n_trees),
-        )
+        kept = self.kept
+        if kept is None:
+            kept = np.ones(counts.shape[:2], bool)
+            kept[:, 0] = False
+        tree, node = np.nonzero(kept if inner else ends(kept))
+        return tree, node, counts[tree, node], variance[node]
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
@@ -113,6 +130,7 @@ class CountForest:
         return {
             "kind": self.kind,
             **told,
+            **({} if self.kept is None else {"leaves kept": int(ends(self.kept).sum())}),
             "voting": self.voting,
             "noise per count": round(self.variance**0.5, 3),
         }
@@ -160,18 +178,3 @@ class CountForest:
             schema,
             PrivacyCard(**header["card"]),
         )
-
-
-def node_counts(counts: np.ndarray, variance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of every node, ``(trees, nodes, labels)``, and the variance of their noise, ``(nodes,)``.
-
-    Nodes are numbered as in complete trees: 1 is the root, the leaves come last, 0 is not used.
-    """
-    levels = [counts]
-    while levels[0].shape[1] > 1:
-        levels.insert(0, levels[0][:, 0::2] + levels[0][:, 1::2])
-    unused = np.zeros_like(levels[0])
-    leaves_below = np.concatenate(
-        [[0], *(np.full(level.shape[1], counts.shape[1] // level.shape[1]) for level in levels)]
-    )
-    return np.concatenate([unused, *levels], axis=1), variance * leaves_below

@@ -10,8 +10,9 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.model.additive import AdditiveModel
-from privet.model.counts import SPARSE, CountForest, node_counts
+from privet.model.counts import SPARSE, CountForest
 from privet.model.forest import LabelForest
+from privet.model.pruning import node_counts
 from privet.model.rule_forest import RuleForest
 from privet.model.rules import Trees, branch, is_number, n_children, places, share_variance
 from privet.model.voting import node_sums
@@ -48,7 +49,10 @@ class Node:
 
 
 def nested(model: Any, tree: int = 0, max_depth: int = DEEPEST_TEXT) -> Node:
-    """A tree from its root down to a depth. Branches that no row can take are left out."""
+    """A tree from its root down to a depth. Branches that no row can take are left out.
+
+    Of pruned trees a split is shown where one of its children is kept; the other may be lost in noise.
+    """
     model = released(model)
     many = model.additive if isinstance(model, AdditiveModel) else model.trees
     if not is_number(tree) or tree >= many.n_trees:
@@ -58,14 +62,16 @@ def nested(model: Any, tree: int = 0, max_depth: int = DEEPEST_TEXT) -> Node:
         raise QuestionError("max_depth must be a whole number, 0 or more.")
     trees, place = (oblivious(many, tree, model.schema), 0) if isinstance(many, Additive) else (many, tree)
     root = 1 if isinstance(trees, CompleteTrees) else int(trees.roots[place])
-    said = speaker(model, tree)
+    said, kept = speaker(model, tree), kept_in(model, tree)
 
     def grown(node: int, masks: dict[int, np.ndarray], condition: str, depth: int) -> Node:
         below = _open_children(trees, model.schema, place, node, masks)
+        if kept is not None and not any(kept[child] for child, _, _ in below):
+            below = []
         if len(below) == 1:  # nothing is told apart here
             return grown(below[0][0], below[0][1], condition, depth)
         if depth == 0 and below:
-            return Node(condition, said(node), (), _n_leaves(trees, model.schema, node))
+            return Node(condition, said(node), (), _n_leaves(trees, model.schema, node, kept))
         children = (grown(child, held, text, depth - 1) for child, held, text in below)
         return Node(condition, said(node), tuple(children), 0)
 
@@ -132,6 +138,11 @@ def speaker(model: Any, tree: int) -> Callable[[int], Said]:
         if sparse and not counts[node].any()
         else _counts_said(counts[node], float(variance[node]), model.schema)
     )
+
+
+def kept_in(model: Any, tree: int) -> np.ndarray | None:
+    """Nodes of a tree that are kept, where some may be pruned."""
+    return model.kept[tree] if isinstance(model, CountForest) and model.kept is not None else None
 
 
 def every_count(model: CountForest | RuleForest) -> tuple[np.ndarray, np.ndarray]:
@@ -214,9 +225,11 @@ def _children(trees: Trees, schema: Schema, node: int) -> list[int]:
     return [int(trees.child[node]) + i for i in range(n_children(trees, schema, node))]
 
 
-def _n_leaves(trees: Trees, schema: Schema, node: int) -> int:
+def _n_leaves(trees: Trees, schema: Schema, node: int, kept: np.ndarray | None = None) -> int:
     """Leaves below a node, whether rows can reach them or not."""
-    if isinstance(trees, CompleteTrees):
+    if kept is None and isinstance(trees, CompleteTrees):
         return trees.n_leaves >> (node.bit_length() - 1)
     children = _children(trees, schema, node)
-    return sum(_n_leaves(trees, schema, child) for child in children) if children else 1
+    if kept is not None and not kept[children].any():
+        children = []
+    return sum(_n_leaves(trees, schema, child, kept) for child in children) if children else 1

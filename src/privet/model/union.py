@@ -16,7 +16,6 @@ from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.file import write_model
-from privet.model.forest import describe_trees
 from privet.model.voting import VOTINGS
 from privet.schema import Schema
 from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees, Views
@@ -86,7 +85,8 @@ class UnionForest:
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
-        told = [describe_trees(forest.trees, forest.schema) for forest in self.forests]
+        told = [forest.describe() for forest in self.forests]
+        kept = [t.get("leaves kept", t["leaves"]) for t in told]
         return {
             "kind": self.kind,
             "forests": len(told),
@@ -95,8 +95,9 @@ class UnionForest:
             "leaves": sum(t["leaves"] for t in told),
             "labels": list(self.schema.label.values),
             "splits by feature": {n: s for t in told for n, s in t["splits by feature"].items()},
+            **({"leaves kept": sum(kept)} if any("leaves kept" in t for t in told) else {}),
             "voting": self.voting,
-            "noise per count": [round(forest.variance**0.5, 3) for forest in self.forests],
+            "noise per count": [t["noise per count"] for t in told],
         }
 
     def save(self, path: str | Path) -> None:
