@@ -81,7 +81,7 @@ class CountForestClassifier(PrivateClassifier):
         "adaptive" first asks for rows by bin and label of every feature, and draws thresholds at private
         quantiles, features that matter more often, and cuts between categories of different labels;
         trees are as deep as the rows of a leaf cover its noise, and leaves that cannot speak over it
-        leave that to their ancestors (with posterior voting). The others are drawn from the schema
+        leave that to their ancestors: see `privet.model.pruning`. The others are drawn from the schema
         alone: "fletcher-islam" has the depth of their theorem 2; "bojarski" draws thresholds from a feature's
         whole range and needs ``max_depth``; "jagannathan" has a child for every category, tests a
         feature once on a path, and has the height of their section 5.1. Such trees, where they are too

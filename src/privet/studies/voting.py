@@ -14,9 +14,14 @@ from scipy.stats import wilcoxon
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
+from privet.data import encode, open_table
+from privet.kernels.predict import row_shares
 from privet.learners import CountForestClassifier, MajorityForestClassifier
+from privet.model import CountForest
+from privet.model.voting import leaf_values
 from privet.privacy import Budget, Ledger, protect
 from privet.schema import Schema
+from privet.structure import LeafVotes
 from privet.studies.datasets import real_table
 
 NAMES = ("adult", "magic", "bank_marketing", "credit_default", "acs_income_ne")
@@ -56,12 +61,20 @@ def _fits(
         protected = protect(X.take(train), schema, account, y[train])
         model: Any = CountForestClassifier(epsilon, random_state=seed).fit(protected).model_
         shares = {voting: model.with_voting(voting).shares(rows) for voting in VOTINGS}
+        codes = encode(open_table(rows, schema), schema, with_label=False).features
+        for voting in VOTINGS[1:]:
+            shares[f"{voting}, not pruned"] = row_shares(_not_pruned(model, voting), codes, 2)
         papers = MajorityForestClassifier(epsilon, random_state=seed).fit(protected)
         shares["majority forest"] = papers.model_.shares(rows)
         for name, options in fixed_structures(depths).items():
             fixed = CountForestClassifier(epsilon, random_state=seed, **options).fit(protected)
             shares[name] = fixed.model_.shares(rows)
         yield {name: _scores(truth, share[:, 1]) for name, share in shares.items()}
+
+
+def _not_pruned(model: CountForest, voting: str) -> LeafVotes:
+    """Votes of all leaves, thin ones too."""
+    return LeafVotes(model.trees, leaf_values(model.counts, model.variance, model.prior, voting))
 
 
 def fixed_structures(depths: tuple[int, ...]) -> dict[str, dict[str, Any]]:
