@@ -126,11 +126,10 @@ class CountForest:
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
-        told = describe_trees(self.trees, self.schema)
+        n_kept = None if self.kept is None else int(ends(self.kept).sum())
         return {
             "kind": self.kind,
-            **told,
-            **({} if self.kept is None else {"leaves kept": int(ends(self.kept).sum())}),
+            **describe_trees(self.trees, self.schema, n_kept),
             "voting": self.voting,
             "noise per count": round(self.variance**0.5, 3),
         }

@@ -87,8 +87,10 @@ class LabelForest:
         return cls(trees, labels, schema, PrivacyCard(**header["card"]))
 
 
-def describe_trees(trees: CompleteTrees | MultiwayTrees, schema: Schema) -> dict[str, Any]:
-    """Size of a forest, and how often each feature is split on."""
+def describe_trees(
+    trees: CompleteTrees | MultiwayTrees, schema: Schema, n_kept: int | None = None
+) -> dict[str, Any]:
+    """Size of a forest, and how often each feature is split on; leaves that are kept where it is pruned."""
     complete = isinstance(trees, CompleteTrees)
     views = trees.view[:, 1:].ravel() if complete else trees.view[trees.view >= 0]
     used = np.bincount(trees.views.source[views], minlength=len(schema.features))
@@ -96,6 +98,7 @@ def describe_trees(trees: CompleteTrees | MultiwayTrees, schema: Schema) -> dict
         "trees": trees.n_trees,
         "depth": trees.depth,
         "leaves": trees.n_trees * trees.n_leaves if complete else trees.n_leaves,
+        **({} if n_kept is None else {"leaves kept": n_kept}),
         "labels": list(schema.label.values),
         "splits by feature": dict(zip(schema.feature_names, map(int, used), strict=True)),
     }

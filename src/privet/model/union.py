@@ -93,9 +93,9 @@ class UnionForest:
             "trees": sum(t["trees"] for t in told),
             "depth": [t["depth"] for t in told],
             "leaves": sum(t["leaves"] for t in told),
+            **({"leaves kept": sum(kept)} if any("leaves kept" in t for t in told) else {}),
             "labels": list(self.schema.label.values),
             "splits by feature": {n: s for t in told for n, s in t["splits by feature"].items()},
-            **({"leaves kept": sum(kept)} if any("leaves kept" in t for t in told) else {}),
             "voting": self.voting,
             "noise per count": [t["noise per count"] for t in told],
         }
