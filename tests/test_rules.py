@@ -113,7 +113,8 @@ def patients(n=4000):
 
 @pytest.fixture(scope="module")
 def counted():
-    forest = CountForestClassifier(4.0, n_trees=5, max_depth=3, schema=SCHEMA, random_state=0)
+    options = {"structure": "fletcher-islam", "n_trees": 5, "max_depth": 3}
+    forest = CountForestClassifier(4.0, **options, schema=SCHEMA, random_state=0)
     return forest.fit(*patients()).model_
 
 
