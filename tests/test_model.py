@@ -97,6 +97,14 @@ def test_a_model_that_is_not_sound_is_refused_though_its_checksum_holds(path):
             load_model(path)
 
 
+@pytest.mark.parametrize("learner", [[], "", None])
+def test_a_card_whose_learner_is_no_mapping_is_refused(path, learner):
+    header, arrays = read_model(path)
+    write_model(path, {**header, "card": {**header["card"], "learner": learner}}, arrays)
+    with pytest.raises(ModelFileError, match="sound model"):
+        load_model(path)
+
+
 def sealed(body: bytes) -> bytes:
     return body + hashlib.sha256(body).digest()
 

@@ -131,4 +131,4 @@ def _cost(batch: Mapping[str, Any]) -> str:
 
 def _name_first(learner: Mapping[str, Any]) -> list[str]:
     """A file keeps its keys sorted; a reader wants the name first."""
-    return sorted(learner, key=lambda name: name != "name")
+    return sorted(learner.keys(), key=lambda name: name != "name")
