@@ -12,6 +12,7 @@ import pytest
 
 import privet
 from privet import BoostingClassifier, Budget, Categorical, Continuous, Label, Ledger, Schema, protect
+from privet.engines import MemoryEngine
 from privet.kernels.predict import probabilities
 from privet.learners.boosting_bins import (
     Totals,
@@ -242,6 +243,33 @@ def test_the_noisy_number_of_rows_decides_the_law(n_rows, bound, pure):
     assert (account.spent().epsilon is None) == (not pure)
     kinds = [event["kind"] for event in account.ledger.events()]
     assert kinds == ["budget", "charge", *(["settle"] if bound is None else [])]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(10**6, "1e-6"), (1, "1e-100")])
+def test_a_first_question_that_would_take_much_of_rho_is_asked_in_rho(epsilon, delta):
+    first = openings(Budget(epsilon, delta), mixed_schema(2))[0]
+    assert not first.purse.pure and first.spent(first.purse) == first.share
+
+
+def test_an_interrupted_fit_leaves_the_cheaper_charge(monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    X, y = mixed_rows(300, 2)
+    budget = Budget("0.1", "1e-6")
+    account = Ledger().create("people", budget)
+    monkeypatch.setattr(MemoryEngine, "sum", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        BoostingClassifier("0.1", "1e-6", schema=mixed_schema(2), account=account).fit(X, y)
+    assert account.spent() == Cost(None, budget.rho)
+
+
+def test_a_refusal_names_what_is_left():
+    X, y = mixed_rows(300, 2)
+    account = Ledger().create("people", Budget(1, "1e-6"))
+    account.reserve([Charge("before", Cost.pure("0.5"))])
+    with pytest.raises(privet.BudgetExceeded, match=r"epsilon=1 but 0\.5 of 1 remains"):
+        BoostingClassifier(1.0, "1e-6", schema=mixed_schema(2), account=account).fit(X, y)
 
 
 @pytest.mark.parametrize("bound", [None, 300])

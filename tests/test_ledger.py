@@ -165,7 +165,7 @@ def test_two_plans_must_both_fit():
 def test_only_a_charge_of_two_plans_can_be_settled():
     account = Ledger().create("census", Budget(1, "1e-6"))
     one, two = account.reserve([charge("0.1")]), account.reserve([charge("0.1")], instead=[charge("0.2")])
-    wrong = [(one, "instead"), (two, "kind"), (replace(two, hash="0"), "charges")]
+    wrong = [(one, "instead"), (one, "charges"), (two, "kind"), (replace(two, hash="0"), "charges")]
     for receipt, plan in wrong:
         with pytest.raises(BudgetError):
             account.settle(receipt, plan)

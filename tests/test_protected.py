@@ -20,7 +20,17 @@ from privet.data import Codes
 from privet.engines import Batch, MemoryEngine
 from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError
 from privet.kernels.count import count_leaves
-from privet.privacy import Charge, Cost, Protected, Receipt, StudyBits, in_sequence, tree_questions, wall
+from privet.privacy import (
+    Account,
+    Charge,
+    Cost,
+    Protected,
+    Receipt,
+    StudyBits,
+    in_sequence,
+    tree_questions,
+    wall,
+)
 from privet.privacy.sparse import sparse_threshold
 from privet.structure import CompleteTrees, LevelTrees, Views
 
@@ -293,6 +303,42 @@ def test_answers_decide_between_two_plans_that_begin_alike(schema, people):
             protected.settle(instead)
         with pytest.raises(QuestionError, match="the plan has"):
             protected.noisy_count(**({"epsilon": "0.01"} if instead else {"rho": "1e-3"}))
+
+
+def two_plans(schema, people, first, second) -> tuple[Account, Protected]:
+    account = Ledger().create("people", Budget(1, "1e-6"))
+    protected = protect(pd.DataFrame(people), schema, account)
+    charges = [[Charge("number of rows", Cost.pure(epsilon)) for epsilon in plan] for plan in (first, second)]
+    protected.reserve(charges[0], instead=iter(charges[1]))
+    return account, protected
+
+
+@pytest.mark.parametrize("odd", [-2, -1, 2, np.True_])
+def test_whatever_is_settled_on_the_ledger_and_the_wall_agree(schema, people, odd):
+    account, protected = two_plans(schema, people, ["0.01", "0.02"], ["0.01", "0.9"])
+    protected.noisy_count(epsilon="0.01")
+    protected.settle(odd)
+    protected.noisy_count(epsilon="0.9")
+    assert account.spent().epsilon == in_sequence(charge.cost for charge in protected.asked).epsilon
+
+
+def test_a_plan_that_ends_before_the_other_does_not_settle_it(schema, people):
+    account, protected = two_plans(schema, people, ["0.01", "0.9"], ["0.01"])
+    protected.noisy_count(epsilon="0.01")
+    account.settle(protected.receipt, "instead")
+    for ask in (lambda: protected.noisy_count(epsilon="0.9"), lambda: protected.refine([])):
+        with pytest.raises(QuestionError, match="settle"):
+            ask()
+    with pytest.raises(BudgetError, match="settle"):
+        protected.settle(instead=False)
+    assert account.spent().epsilon == Fraction("0.01")
+
+
+def test_a_plan_is_answered_in_the_process_that_paid(schema, people, monkeypatch):
+    _, protected = two_plans(schema, people, ["0.01"], ["0.01"])
+    monkeypatch.setattr(wall.os, "getpid", lambda: -1)
+    with pytest.raises(QuestionError, match="another process"):
+        protected.noisy_count(epsilon="0.01")
 
 
 def test_nothing_is_asked_in_which_two_plans_differ(schema, people):

@@ -16,12 +16,10 @@ from privet.cli.output import out, show_json, table
 from privet.data.table import require_table_file
 from privet.errors import display
 from privet.privacy import Account, Budget, Ledger
-from privet.privacy.ledger import plan_costs
+from privet.privacy.ledger import plan_costs, settled
 from privet.schema import Schema
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
-
-PLAN_WORDS = {"charges": "first", "instead": "second"}
 
 Epsilon = Annotated[
     float, typer.Option(metavar="E", help="The most that may be learnt of one person, in all.")
@@ -127,7 +125,8 @@ def account_table(account: Account) -> Group:
 
 def history_table(account: Account) -> Group:
     """An account's events to look at."""
-    rows = map(_event_row, account.ledger.history(account.name))
+    events = account.ledger.history(account.name)
+    rows = [_event_row(event, settled(events)) for event in events]
     note = "  The chain of hashes holds: nothing was edited or cut."
     head = ["no.", "time (UTC)", "event", "cost", "what"]
     return Group(table(head, rows, ["no."]), Text(note, style="dim"))
@@ -145,12 +144,12 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.6g}"
 
 
-def _event_row(event: Mapping[str, Any]) -> tuple[object, ...]:
+def _event_row(event: Mapping[str, Any], plans: Mapping[int, str]) -> tuple[object, ...]:
     time = event["time"].replace("T", " ").removesuffix("+00:00")
-    return event["number"], time, event["kind"], *_cost_and_text(event)
+    return event["number"], time, event["kind"], *_cost_and_text(event, plans)
 
 
-def _cost_and_text(event: Mapping[str, Any]) -> tuple[str, str]:
+def _cost_and_text(event: Mapping[str, Any], plans: Mapping[int, str]) -> tuple[str, str]:
     match event["kind"]:
         case "budget" | "grant":
             delta = Fraction(event["delta"])
@@ -159,11 +158,13 @@ def _cost_and_text(event: Mapping[str, Any]) -> tuple[str, str]:
         case "charge":
             questions = "; ".join(charge["question"] for charge in event["charges"])
             batch = f" (batch {event['batch']})" if event["batch"] else ""
-            return " or ".join(map(str, plan_costs(event, {}))), questions + batch
+            costs = plan_costs(event, plans)
+            unsettled = " (not settled: the dearer counts)" if len(costs) > 1 else ""
+            return " or ".join(map(str, costs)) + unsettled, questions + batch
         case "cancel":
             return "", f"event {event['number_cancelled']} given back: {event['reason']}"
         case "settle":
-            return "", f"event {event['number_settled']} settled: its {PLAN_WORDS[event['plan']]} cost"
+            return "", f"event {event['number_settled']} goes on with one of its two plans"
         case "batch":
             return "", f"batch {event['batch']} declared disjoint"
     return "", ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, sqrt
@@ -171,19 +170,28 @@ class Boosting:
 
     def _reserve(self) -> Opening:
         """Charge the whole fit in the first way that the account can pay."""
-        *better, last = openings(self.budget, self.protected.schema)
-        for opening in better:
-            with suppress(BudgetExceeded):
+        refusals = []
+        for opening in openings(self.budget, self.protected.schema):
+            try:
                 self.protected.reserve(*opening.plans())
+            except BudgetExceeded as refusal:
+                refusals.append(refusal)
+            else:
                 return opening
-        self.protected.reserve(*last.plans())
-        return last
+        # Of several refusals the one that leaves most to ask for: a budget spent in ρ may have some ε left.
+        raise max(refusals, key=lambda refusal: refusal.left / refusal.limit)
 
     def _open(self) -> tuple[Totals, Fraction]:
         """The first count of the labels and its share; the law of all other questions follows from it."""
         opening = self._reserve()
         self.purse = opening.purse
-        totals = self._count_labels(opening.share)
+        try:
+            totals = self._count_labels(opening.share)
+        except BaseException:
+            # Both plans have this question, so the cheaper one may stand; a charge given back has no receipt.
+            if len(opening.laws) > 1 and self.protected.receipt is not None:
+                self.protected.settle(instead=True)
+            raise
         self.purse = opening.law(self._n_rows(totals), len(self.protected.schema.features), self.n_labels)
         if len(opening.laws) > 1:
             self.protected.settle(instead=not self.purse.pure)

@@ -17,6 +17,8 @@ LABEL_ERROR = 0.16
 """Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
 
 LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
+MOST_FIRST = Fraction(1, 20)
+"""Of ρ, for a first question in pure ε."""
 
 FEW_ROWS = 4
 """Rows by standard deviation of a cell's noise below which the features say next to nothing."""
@@ -100,7 +102,9 @@ def openings(budget: Budget, schema: Schema) -> list[Opening]:
     in_rho = Opening(budget, unknown, (gaussian,))
     if bound is not None and prefers_pure(budget, bound, n_features):
         return [in_pure, in_rho]
-    return [Opening(budget, unknown, (pure, gaussian)), in_pure, in_rho]
+    either = Opening(budget, unknown, (pure, gaussian))
+    # With a large ε, or a tiny δ, even so small a share of ε is much of ρ.
+    return [*([either] if either.spent(gaussian) <= MOST_FIRST else []), in_rho, in_pure]
 
 
 def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction) -> Fraction:

@@ -177,6 +177,9 @@ class Ledger:
         Where ``instead`` is given too, answers may decide which of the two plans is followed. Both must
         fit. Until `settle` says which it is, the dearer of them counts, in ε and in ρ.
         """
+        plans = [list(charges)]
+        if other := list(instead):
+            plans.append(other)
         with self._writing() as events:
             state = _state(events, account)
             if batch is not None and batch not in state.batches:
@@ -186,7 +189,6 @@ class Ledger:
                     f"{account!r} is asked under another schema than this one.",
                     "use the owner's schema; only the owner can grant another.",
                 )
-            plans = [charges, instead] if instead else [charges]
             for plan in plans:
                 _check(state, account, in_sequence(c.cost for c in plan), batch)
             event = {"kind": "charge", "account": account, "batch": batch, "schema": schema}
@@ -197,7 +199,7 @@ class Ledger:
         """Say which of two plans is followed: ``charges`` or ``instead``."""
         with self._writing() as events:
             charged = _charge_of(events, receipt)
-            if plan not in charged or plan not in PLANS or receipt.number in settled(events):
+            if plan not in PLANS or PLANS[1] not in charged or receipt.number in settled(events):
                 raise BudgetError("there is no such choice left to settle.")
             number = {"number_settled": receipt.number, "plan": plan}
             self._append(events, {"kind": "settle", "account": receipt.account, **number})

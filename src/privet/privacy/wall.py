@@ -5,6 +5,7 @@ Nothing else in the product calls an engine. Questions are methods of classes bu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -50,7 +51,10 @@ class NoisyCounts:
 class Wall:
     """Rows, the account that pays for them, and the only way to reach them."""
 
-    __slots__ = ("_account", "_asked", "_bits", "_engine", "_instead", "_planned", "_receipt", "_schema")
+    __slots__ = (
+        *("_account", "_asked", "_bits", "_engine", "_instead", "_planned", "_process", "_receipt"),
+        *("_schema", "_unsettled"),
+    )
 
     def __init__(self, engine: Engine, schema: Schema, account: Account, bits: Bits | None = None) -> None:
         self._schema = schema
@@ -60,6 +64,8 @@ class Wall:
         self._asked: list[Charge] = []
         self._planned: list[Charge] = []
         self._instead: list[Charge] = []
+        self._unsettled = False
+        self._process = os.getpid()
         self._receipt: Receipt | None = None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -102,8 +108,11 @@ class Wall:
         What is planned and not asked stays spent. Of two plans that begin alike, answers may decide
         which is followed: see `settle`.
         """
-        self._receipt = self._account.reserve(plan, self.schema.fingerprint, instead)
-        self._planned, self._instead = list(plan), list(instead)
+        plans = list(plan), list(instead)
+        self._receipt = self._account.reserve(plans[0], self.schema.fingerprint, plans[1])
+        self._planned, self._instead = plans
+        self._unsettled = bool(self._instead)
+        self._process = os.getpid()
 
     def settle(self, instead: bool) -> None:
         """Go on with the plan that was reserved, or with the one to be followed instead of it.
@@ -113,10 +122,12 @@ class Wall:
         Answers so far may decide which, also between a plan that is within (ε, δ) by its sum in ε and one
         that is by its sum in ρ. Proof: *Either accounting*.
         """
-        if not self._instead or self._receipt is None:
+        if not self._unsettled or self._receipt is None:
             raise QuestionError("there are no two plans to settle between.", "reserve both first.")
-        self._account.settle(self._receipt, PLANS[instead])
-        self._planned, self._instead = self._instead if instead else self._planned, []
+        other = bool(instead)
+        self._account.settle(self._receipt, PLANS[other])
+        self._planned, self._instead = self._instead if other else self._planned, []
+        self._unsettled = False
 
     def refine(self, plan: Sequence[Charge]) -> None:
         """Replace what is left of the plan by questions that cost no more than it.
@@ -126,7 +137,7 @@ class Wall:
         Whatever the answers so far, the questions left cost no more than was reserved for them: the
         two compose in sequence. Proof: *Sequence*.
         """
-        if self._instead:
+        if self._unsettled:
             raise QuestionError("there are two plans to settle between.", "settle first.")
         wanted, left = in_sequence(c.cost for c in plan), in_sequence(c.cost for c in self._planned)
         if plan and _exceeds(wanted, left):
@@ -137,8 +148,10 @@ class Wall:
         """Charge, then read. The only place where rows are reached."""
         if not self._planned:
             self.reserve([charge])
+        if os.getpid() != self._process:
+            raise QuestionError("this plan was paid for by another process.", "protect the rows in each.")
         planned = self._planned.pop(0)
-        if self._instead and self._instead.pop(0) != planned:
+        if self._unsettled and (not self._instead or self._instead.pop(0) != planned):
             raise QuestionError("two plans are reserved and differ in this question.", "settle first.")
         same = (planned.question, planned.composition) == (charge.question, charge.composition)
         if not same or _exceeds(charge.cost, planned.cost):
@@ -152,7 +165,7 @@ class Wall:
         except DataError:
             if not self._asked and self._receipt is not None:
                 self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
-                self._planned, self._instead, self._receipt = [], [], None
+                self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
             raise
         self._asked.append(charge)
         return exact_answer
