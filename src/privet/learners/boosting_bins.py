@@ -138,6 +138,13 @@ class Margin:
         """Share of the rows in each bin."""
         return self.mass / self.mass.sum()
 
+    def centred(self, shape: np.ndarray) -> np.ndarray:
+        """A shape less its mean over the rows, which is the intercept's to say.
+
+        A bin that nearly all rows are in would else shift them all by its noise.
+        """
+        return np.asarray(shape - self.shares @ shape)
+
 
 @dataclass(frozen=True)
 class Totals:

@@ -84,31 +84,34 @@ def unlinked(share: float) -> float:
 
 @dataclass(frozen=True)
 class ShapePrior:
-    """What is believed of a shape: deviations ``scale`` times those of a unit prior.
+    """What is believed of a shape, less its mean over the rows: deviations ``scale`` times a unit prior's.
 
-    ``related`` holds the correlations of an ordered feature's bins; it is None where bins are
-    independent, so that features with many categories cost no more than their number.
+    ``related`` holds the covariances of an ordered feature's bins, and the variances alone where bins are
+    independent, so that features with many categories cost no more than their number. The mean is the
+    intercept's to say: of a bin that nearly all rows are in, next to nothing can be left.
     """
 
     weight: np.ndarray
-    related: np.ndarray | None
+    related: np.ndarray
 
     @classmethod
     def of(cls, margin: Margin, curvature: float) -> ShapePrior:
         """Prior of a feature's shape, and the curvature in each of its bins."""
-        weight = margin.mass * curvature
+        weight, shares = margin.mass * curvature, margin.shares
         if np.isnan(margin.order).all():
-            return cls(weight, None)
+            return cls(weight, (1 - shares) ** 2 + shares @ shares - shares**2)
         distance = np.abs(margin.order[:, None] - margin.order[None])
         related = np.where(np.isnan(distance), 0.0, np.exp(-np.nan_to_num(distance) / SHAPE_LENGTH))
         np.fill_diagonal(related, 1.0)
-        return cls(weight, related)
+        with_mean = related @ shares
+        return cls(weight, related - with_mean - with_mean[:, None] + shares @ with_mean)
 
     def posterior_map(self, scale: float, variance: np.ndarray | float) -> np.ndarray:
         """Take noisy sums of gradients to the posterior mean of a shape: a matrix, or its diagonal."""
         spread = variance + self.weight
-        if self.related is None:
-            return np.asarray(scale**2 * self.weight / (scale**2 * self.weight**2 + spread))
+        if self.related.ndim == 1:
+            gain = scale**2 * self.related * self.weight
+            return np.asarray(gain / (gain * self.weight + spread))
         gain = scale**2 * self.weight[:, None] * self.related
         return np.asarray(np.linalg.solve(gain * self.weight + np.diag(spread), gain).T)
 
@@ -116,8 +119,8 @@ class ShapePrior:
         """Log-likelihood of noisy sums of gradients, up to a constant."""
         spread = variance + self.weight
         n_free = max(sums.shape[1] - 1, 1)
-        if self.related is None:
-            total = (scale**2 * self.weight**2 + spread)[:, None]
+        if self.related.ndim == 1:
+            total = (scale**2 * self.related * self.weight**2 + spread)[:, None]
             return float(-0.5 * (sums**2 / total).sum() - 0.5 * n_free * np.log(total).sum())
         covariance = scale**2 * self.weight[:, None] * self.related * self.weight + np.diag(spread)
         root = np.linalg.cholesky(covariance)
@@ -127,10 +130,10 @@ class ShapePrior:
     def band(self, scale: float, variance: np.ndarray | float) -> np.ndarray:
         """Posterior standard deviation of a shape's values."""
         known = self.posterior_map(scale, variance)
-        if self.related is None:
-            return np.asarray(scale * np.sqrt(1 - known * self.weight))
-        learnt = scale**2 * np.einsum("ij,j,ji->i", known, self.weight, self.related)
-        return np.asarray(np.sqrt(np.maximum(scale**2 - learnt, 0.0)))
+        if self.related.ndim == 1:
+            return np.asarray(scale * np.sqrt(self.related * (1 - known * self.weight)))
+        learnt = np.einsum("ij,j,ji->i", known, self.weight, self.related)
+        return np.asarray(scale * np.sqrt(np.maximum(np.diag(self.related) - learnt, 0.0)))
 
 
 def applied(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
@@ -170,8 +173,8 @@ def first_shapes(margins: Sequence[Margin], start: Start) -> Shapes:
     answers = [start.gradients(margin) for margin in margins]
     scale = _likely_scale(priors, answers)
     values = [
-        applied(prior.posterior_map(scale, variance), sums)
-        for prior, (sums, variance) in zip(priors, answers, strict=True)
+        margin.centred(applied(prior.posterior_map(scale, variance), sums))
+        for margin, prior, (sums, variance) in zip(margins, priors, answers, strict=True)
     ]
     energy = np.array([m.shares @ (v**2).sum(axis=1) for m, v in zip(margins, values, strict=True)])
     return Shapes(values, energy, scale)
@@ -269,7 +272,10 @@ class ShapeSteps:
         ]
         if self._adapt:
             self._change_length(centred)
-        steps = [self._step * applied(m, block) for m, block in zip(self._maps, centred, strict=True)]
+        steps = [
+            self._step * margin.centred(applied(known, block))
+            for margin, known, block in zip(self._margins, self._maps, centred, strict=True)
+        ]
         n_scores = noisy_blocks[0].shape[1]
         bias = self._step * self._sd**2 * sum(_trace(m) for m in self._maps) * n_scores
         self._last = (steps, _inner(steps, centred) - bias, self._sd * sqrt(_inner(steps, steps)))
