@@ -429,3 +429,19 @@ def test_a_shape_that_no_pass_asked_has_a_wider_band():
     model = BoostingClassifier(1.0, schema=schema, random_state=0).fit(X, (X[:, 0] > 0.5).astype(int)).model_
     asked, *left_out = [np.median(model.bands[place]) for place in model.additive.bins.slices]
     assert asked < 0.98 * min(left_out)
+
+
+def test_features_that_hardly_vary_shift_nobody():
+    """Thirty features that all rows share: what is said of them is noise. Repeatable noise."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(np.full((3_000, 30), "a", object), columns=[f"c{j}" for j in range(30)])
+    y = rng.choice(3, 3_000, p=[0.5, 0.3, 0.2])
+    schema = Schema([Categorical(f"c{j}", ["a", "b", "c"]) for j in range(30)], Label("y", [0, 1, 2]))
+    losses = []
+    for seed in range(8):
+        account = Ledger().create("people", Budget("0.3"))
+        protected = protect(X, schema, account, y, bits=StudyBits(seed))
+        model = BoostingClassifier("0.3", random_state=seed).fit(protected)
+        losses.append(-np.log(model.predict_proba(X)[np.arange(3_000), y]).mean())
+    shares = np.bincount(y) / len(y)
+    assert np.mean(losses) <= 1.05 * -(shares @ np.log(shares))
