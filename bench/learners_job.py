@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 
 from bench.accuracy import feature_top, read
 from bench.folds import cross_validate, draw_folds
-from bench.runner import ask_rivals
+from bench.runner import ask_rivals_once
 from privet import (
     BoostingClassifier,
     Categorical,
@@ -81,7 +81,7 @@ def compare(job: dict) -> dict:
         "delta": DELTA,
     }
     arrays = {"codes": matrix, "labels": labels, "folds": folds}
-    answer = ask_rivals("learners", job | known, arrays)
+    answer = ask_rivals_once("learners", job | known, arrays)
     return {"scores": scores + answer["scores"], "versions": answer["versions"]}
 
 
