@@ -13,7 +13,7 @@ from privet.audit.losses import epsilon_at
 from privet.audit.verdict import BROKEN, HOLDS, Verdict
 from privet.model import PrivacyCard
 from privet.privacy import Budget, Charge, Cost, Ledger, in_parallel, in_sequence
-from privet.privacy.ledger import plan_costs, settled
+from privet.privacy.charges import plan_costs, settled
 from privet.schema import Schema
 
 COMPOSITIONS = re.compile(r"sequence|parallel over \d+ random parts|(sequence|parallel) over \d+ parties")

@@ -16,7 +16,7 @@ from privet.cli.output import out, show_json, table
 from privet.data.table import require_table_file
 from privet.errors import display
 from privet.privacy import Account, Budget, Ledger
-from privet.privacy.ledger import plan_costs, settled
+from privet.privacy.charges import plan_costs, settled
 from privet.schema import Schema
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
@@ -126,7 +126,8 @@ def account_table(account: Account) -> Group:
 def history_table(account: Account) -> Group:
     """An account's events to look at."""
     events = account.ledger.history(account.name)
-    rows = [_event_row(event, settled(events)) for event in events]
+    plans = settled(events)
+    rows = [_event_row(event, plans) for event in events]
     note = "  The chain of hashes holds: nothing was edited or cut."
     head = ["no.", "time (UTC)", "event", "cost", "what"]
     return Group(table(head, rows, ["no."]), Text(note, style="dim"))

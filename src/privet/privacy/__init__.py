@@ -6,8 +6,9 @@ Nothing outside this package may see an exact count or draw noise.
 from privet.privacy.answers import NoisyChoices, NoisyTable
 from privet.privacy.bits import SecureBits, StudyBits
 from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
+from privet.privacy.charges import Charge, Receipt
 from privet.privacy.gradients import BIN_ROWS, LABEL_ROWS, NoisySums
-from privet.privacy.ledger import Account, Charge, Ledger, Receipt
+from privet.privacy.ledger import Account, Ledger
 from privet.privacy.protected import NEIGHBOURS, Protected, protect
 from privet.privacy.score_questions import LOSSES, SCORE_ROWS
 from privet.privacy.selection_questions import BestRun

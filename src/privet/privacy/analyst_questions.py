@@ -19,7 +19,7 @@ from privet.engines import Batch
 from privet.errors import QuestionError, display
 from privet.privacy.answers import NoisyChoices, NoisyTable
 from privet.privacy.budget import Cost, Number, exact, positive
-from privet.privacy.ledger import Charge
+from privet.privacy.charges import Charge
 from privet.privacy.mechanisms import selection_rate
 from privet.privacy.samplers import check_rate
 from privet.privacy.selection import bounded_range_epsilon

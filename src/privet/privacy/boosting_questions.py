@@ -17,6 +17,7 @@ from privet.kernels.gradients import (
     sum_gradients_by_leaf,
 )
 from privet.privacy.budget import Cost, Number
+from privet.privacy.charges import Charge
 from privet.privacy.gradients import (
     BIN_GRADIENTS,
     BIN_ROWS,
@@ -30,7 +31,6 @@ from privet.privacy.gradients import (
     last_trees,
     noise_sd,
 )
-from privet.privacy.ledger import Charge
 from privet.privacy.wall import NoisyCounts, Wall, check_noise, cost_of
 from privet.soundness import check_additive, check_bins
 from privet.structure import Additive, Bins

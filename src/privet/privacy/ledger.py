@@ -13,75 +13,30 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from threading import RLock
-from typing import Any
 
-from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount, display
-from privet.privacy.budget import NOTHING, Budget, Cost, epsilon_of, in_parallel, in_sequence
+from privet.errors import BudgetError, LedgerTampered
+from privet.privacy.budget import Budget, Cost, in_sequence
+from privet.privacy.charges import (
+    PLANS,
+    Charge,
+    Event,
+    Receipt,
+    State,
+    charge_of,
+    check_fits,
+    settled,
+    state_of,
+)
 from privet.schema import Schema
 
-Event = Mapping[str, Any]
 GENESIS = "privet ledger 1"
 WAIT_SECONDS = 60.0
-PLANS = ("charges", "instead")
-"""The plans of a charge: the one, and the other that may be followed instead of it."""
-
-
-@dataclass(frozen=True)
-class Charge:
-    """One question of a plan: what is asked, what it costs, how its parts compose."""
-
-    question: str
-    cost: Cost
-    composition: str = "sequence"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the charge as plain data, fractions as text."""
-        epsilon = self.cost.epsilon
-        return {
-            "question": self.question,
-            "epsilon": None if epsilon is None else str(epsilon),
-            "rho": str(self.cost.rho),
-            "composition": self.composition,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Charge:
-        """Read a charge back."""
-        epsilon = data["epsilon"]
-        cost = Cost(None if epsilon is None else Fraction(epsilon), Fraction(data["rho"]))
-        return cls(data["question"], cost, data["composition"])
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """Proof that a charge is in a ledger: its place in the chain and the chain's hash there."""
-
-    account: str
-    number: int
-    hash: str
-
-
-@dataclass
-class State:
-    """An account as its events leave it."""
-
-    budget: Budget
-    everyone: Cost = NOTHING
-    batches: dict[str, Cost] = field(default_factory=dict)
-    schema: str | None = None
-
-    def spent(self, batch: str | None = None) -> Cost:
-        """What the most exposed person has cost, or a person of one batch."""
-        if batch is not None:
-            return in_sequence([self.everyone, self.batches[batch]])
-        return in_sequence([self.everyone, in_parallel(self.batches.values())])
 
 
 class Ledger:
@@ -149,7 +104,7 @@ class Ledger:
     def grant(self, account: str, budget: Budget, schema: Schema | None = None) -> None:
         """Replace the budget of a data set by another, and its schema if one is given."""
         with self._writing() as events:
-            _state(events, account)
+            state_of(events, account)
             self._append(events, _budget_event("grant", account, budget, schema))
 
     def declare_batch(self, account: str, batch: str) -> None:
@@ -160,7 +115,7 @@ class Ledger:
         if not isinstance(batch, str) or not batch.strip():
             raise BudgetError("a batch needs a name.", "say, spring.")
         with self._writing() as events:
-            if batch not in _state(events, account).batches:
+            if batch not in state_of(events, account).batches:
                 event = {"kind": "batch", "account": account, "batch": batch}
                 self._append(events, event)
 
@@ -181,7 +136,7 @@ class Ledger:
         if other := list(instead):
             plans.append(other)
         with self._writing() as events:
-            state = _state(events, account)
+            state = state_of(events, account)
             if batch is not None and batch not in state.batches:
                 raise BudgetError(f"batch {batch!r} of {account!r} was never declared disjoint.")
             if None not in (schema, state.schema) and schema != state.schema:
@@ -190,7 +145,7 @@ class Ledger:
                     "use the owner's schema; only the owner can grant another.",
                 )
             for plan in plans:
-                _check(state, account, in_sequence(c.cost for c in plan), batch)
+                check_fits(state, account, in_sequence(c.cost for c in plan), batch)
             event = {"kind": "charge", "account": account, "batch": batch, "schema": schema}
             listed = [[charge.to_dict() for charge in plan] for plan in plans]
             return self._append(events, event | dict(zip(PLANS, listed, strict=False)))
@@ -198,7 +153,7 @@ class Ledger:
     def settle(self, receipt: Receipt, plan: str) -> None:
         """Say which of two plans is followed: ``charges`` or ``instead``."""
         with self._writing() as events:
-            charged = _charge_of(events, receipt)
+            charged = charge_of(events, receipt)
             if plan not in PLANS or PLANS[1] not in charged or receipt.number in settled(events):
                 raise BudgetError("there is no such choice left to settle.")
             number = {"number_settled": receipt.number, "plan": plan}
@@ -207,7 +162,7 @@ class Ledger:
     def _cancel(self, receipt: Receipt, reason: str) -> None:
         """Give a charge back. Only the wall may, and only when nothing was answered."""
         with self._writing() as events:
-            _charge_of(events, receipt)
+            charge_of(events, receipt)
             event = {
                 "kind": "cancel",
                 "account": receipt.account,
@@ -218,7 +173,7 @@ class Ledger:
 
     def state(self, account: str) -> State:
         """Budget and spending of a data set."""
-        return _state(self.events(), account)
+        return state_of(self.events(), account)
 
     def accounts(self) -> list[str]:
         """Names of the data sets that have a budget."""
@@ -340,87 +295,6 @@ def _verified(db: sqlite3.Connection) -> list[Event]:
 def _budget_event(kind: str, account: str, budget: Budget, schema: Schema | None) -> Event:
     numbers = {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
     return {"kind": kind, "account": account, **numbers, "schema": schema and schema.fingerprint}
-
-
-def _state(events: Sequence[Event], account: str) -> State:
-    state: State | None = None
-    cancelled, plans = _cancelled(events), settled(events)
-    for event in events:
-        if event["account"] != account:
-            continue
-        if event["kind"] in ("budget", "grant"):
-            budget = Budget(Fraction(event["epsilon"]), Fraction(event["delta"]))
-            state = replace(state, budget=budget) if state else State(budget)
-            state.schema = event["schema"] or state.schema
-        elif state is not None and event["kind"] == "batch":
-            state.batches[event["batch"]] = NOTHING
-        elif state is not None and event["kind"] == "charge":
-            state.schema = state.schema or event["schema"]
-            if event["number"] not in cancelled:
-                # The dearer of two plans, in ε and in ρ: the maximum, as if of disjoint people.
-                _add(state, event["batch"], in_parallel(plan_costs(event, plans)))
-    if state is None:
-        raise UnknownAccount(
-            f"no budget has been set for {account!r}.",
-            "its owner sets one with `privet budget create` or Ledger.create.",
-        )
-    return state
-
-
-def _add(state: State, batch: str | None, cost: Cost) -> None:
-    if batch is None:
-        state.everyone = in_sequence([state.everyone, cost])
-    else:
-        state.batches[batch] = in_sequence([state.batches[batch], cost])
-
-
-def plan_costs(event: Event, plans: Mapping[int, str]) -> list[Cost]:
-    """Cost of the plan that a charge stands for; of both where there are two and nothing is settled."""
-    followed = plans.get(event["number"])
-    names = [name for name in PLANS if name in event and followed in (None, name)]
-    return [in_sequence(Charge.from_dict(charge).cost for charge in event[name]) for name in names]
-
-
-def settled(events: Sequence[Event]) -> dict[int, str]:
-    """Plan that is followed, by number of the charge, where there were two."""
-    return {e["number_settled"]: e["plan"] for e in events if e["kind"] == "settle"}
-
-
-def _cancelled(events: Sequence[Event]) -> set[int]:
-    return {e["number_cancelled"] for e in events if e["kind"] == "cancel"}
-
-
-def _charge_of(events: Sequence[Event], receipt: Receipt) -> Event:
-    """The charge of a receipt, unless it was given back."""
-    found = events[receipt.number - 1 : receipt.number]
-    known = [(e["account"], e["hash"], e["kind"]) for e in found]
-    if known != [(receipt.account, receipt.hash, "charge")] or receipt.number in _cancelled(events):
-        raise BudgetError("there is no such charge in the ledger.")
-    return found[0]
-
-
-def _check(state: State, account: str, cost: Cost, batch: str | None) -> None:
-    """Refuse a cost that does not fit on top of what the same people have cost already."""
-    budget, spent = state.budget, state.spent(batch)
-    if budget.allows(in_sequence([spent, cost])):
-        return
-    if budget.delta == 0 and cost.epsilon is None:
-        raise BudgetError(
-            f"{account!r} has a budget in pure ε, and this needs a δ.",
-            "set delta=0, or ask the owner for a budget with a δ.",
-        )
-    if budget.delta == 0 and spent.epsilon is None:
-        raise BudgetError(
-            f"{account!r} has been asked questions that need a δ, and its budget has none now.",
-            "its owner can grant a budget with a δ.",
-        )
-    left = max(budget.rho - spent.rho, Fraction(0))
-    if cost.epsilon is not None and spent.epsilon is not None:
-        pure = max(budget.epsilon - spent.epsilon, Fraction(0))
-        if pure or not left:
-            raise BudgetExceeded(account, "epsilon", cost.epsilon, pure, budget.epsilon)
-    fits = f"{epsilon_of(left, budget.delta)} or less with delta={display(budget.delta)}"
-    raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho, fits)
 
 
 def _digest(previous: str, body: str) -> str:

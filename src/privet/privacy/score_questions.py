@@ -25,7 +25,7 @@ from privet.kernels.tally import (
     sum_losses,
 )
 from privet.privacy.budget import Number
-from privet.privacy.ledger import Charge
+from privet.privacy.charges import Charge
 from privet.privacy.wall import NoisyCounts, Wall, cost_of
 from privet.soundness import check_predictor
 from privet.structure import Predictor

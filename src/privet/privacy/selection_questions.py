@@ -23,7 +23,8 @@ from privet.engines import Batch, MemoryEngine
 from privet.errors import QuestionError
 from privet.privacy.bits import Bits, uniform_below, uniform_integers
 from privet.privacy.budget import Budget, Cost, Number, exact
-from privet.privacy.ledger import Charge, Ledger
+from privet.privacy.charges import Charge
+from privet.privacy.ledger import Ledger
 from privet.privacy.wall import Wall
 
 MOST_RUNS = 10_000

@@ -22,8 +22,8 @@ from privet.kernels.splits import (
     score_splits,
 )
 from privet.privacy.budget import Cost, Number
+from privet.privacy.charges import Charge
 from privet.privacy.criteria import Criterion, criterion_named, entropy_table
-from privet.privacy.ledger import Charge
 from privet.privacy.mechanisms import permute_and_flip, selection_rate
 from privet.privacy.samplers import check_rate
 from privet.privacy.selection import bounded_range_epsilon, exponential_ranges, weight_table

@@ -13,7 +13,7 @@ from privet.errors import QuestionError
 from privet.kernels.count import count_assigned, count_cells, count_leaves
 from privet.privacy.bits import uniform_below
 from privet.privacy.budget import Number
-from privet.privacy.ledger import Charge
+from privet.privacy.charges import Charge
 from privet.privacy.sparse import sparse_laplace, sparse_threshold
 from privet.privacy.wall import NoisyCounts, Wall, cost_of, pure
 from privet.soundness import check_structure

@@ -17,7 +17,8 @@ from privet.engines import Batch, Engine
 from privet.errors import DataError, QuestionError
 from privet.privacy.bits import Bits, SecureBits
 from privet.privacy.budget import Cost, Number, in_sequence
-from privet.privacy.ledger import PLANS, Account, Charge, Receipt
+from privet.privacy.charges import PLANS, Charge, Receipt
+from privet.privacy.ledger import Account
 from privet.privacy.margins import noise_margin
 from privet.privacy.mechanisms import (
     exponential,

@@ -1,0 +1,152 @@
+"""Charges, and what the events of a ledger leave of an account.
+
+Proof note: ``docs/proofs/composition.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from privet.errors import BudgetError, BudgetExceeded, UnknownAccount, display
+from privet.privacy.budget import NOTHING, Budget, Cost, epsilon_of, in_parallel, in_sequence
+
+Event = Mapping[str, Any]
+PLANS = ("charges", "instead")
+"""The plans of a charge: the one, and the other that may be followed instead of it."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One question of a plan: what is asked, what it costs, how its parts compose."""
+
+    question: str
+    cost: Cost
+    composition: str = "sequence"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the charge as plain data, fractions as text."""
+        epsilon = self.cost.epsilon
+        return {
+            "question": self.question,
+            "epsilon": None if epsilon is None else str(epsilon),
+            "rho": str(self.cost.rho),
+            "composition": self.composition,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Charge:
+        """Read a charge back."""
+        epsilon = data["epsilon"]
+        cost = Cost(None if epsilon is None else Fraction(epsilon), Fraction(data["rho"]))
+        return cls(data["question"], cost, data["composition"])
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof that a charge is in a ledger: its place in the chain and the chain's hash there."""
+
+    account: str
+    number: int
+    hash: str
+
+
+@dataclass
+class State:
+    """An account as its events leave it."""
+
+    budget: Budget
+    everyone: Cost = NOTHING
+    batches: dict[str, Cost] = field(default_factory=dict)
+    schema: str | None = None
+
+    def spent(self, batch: str | None = None) -> Cost:
+        """What the most exposed person has cost, or a person of one batch."""
+        if batch is not None:
+            return in_sequence([self.everyone, self.batches[batch]])
+        return in_sequence([self.everyone, in_parallel(self.batches.values())])
+
+
+def state_of(events: Sequence[Event], account: str) -> State:
+    """An account after all events, or a refusal where it has none."""
+    state: State | None = None
+    given_back, plans = cancelled(events), settled(events)
+    for event in events:
+        if event["account"] != account:
+            continue
+        if event["kind"] in ("budget", "grant"):
+            budget = Budget(Fraction(event["epsilon"]), Fraction(event["delta"]))
+            state = replace(state, budget=budget) if state else State(budget)
+            state.schema = event["schema"] or state.schema
+        elif state is not None and event["kind"] == "batch":
+            state.batches[event["batch"]] = NOTHING
+        elif state is not None and event["kind"] == "charge":
+            state.schema = state.schema or event["schema"]
+            if event["number"] not in given_back:
+                # The dearer of two plans, in ε and in ρ: the maximum, as if of disjoint people.
+                _add(state, event["batch"], in_parallel(plan_costs(event, plans)))
+    if state is None:
+        raise UnknownAccount(
+            f"no budget has been set for {account!r}.",
+            "its owner sets one with `privet budget create` or Ledger.create.",
+        )
+    return state
+
+
+def _add(state: State, batch: str | None, cost: Cost) -> None:
+    if batch is None:
+        state.everyone = in_sequence([state.everyone, cost])
+    else:
+        state.batches[batch] = in_sequence([state.batches[batch], cost])
+
+
+def plan_costs(event: Event, plans: Mapping[int, str]) -> list[Cost]:
+    """Cost of the plan that a charge stands for; of both where there are two and nothing is settled."""
+    followed = plans.get(event["number"])
+    names = [name for name in PLANS if name in event and followed in (None, name)]
+    return [in_sequence(Charge.from_dict(charge).cost for charge in event[name]) for name in names]
+
+
+def settled(events: Sequence[Event]) -> dict[int, str]:
+    """Plan that is followed, by number of the charge, where there were two."""
+    return {e["number_settled"]: e["plan"] for e in events if e["kind"] == "settle"}
+
+
+def cancelled(events: Sequence[Event]) -> set[int]:
+    """Numbers of the charges that were given back."""
+    return {e["number_cancelled"] for e in events if e["kind"] == "cancel"}
+
+
+def charge_of(events: Sequence[Event], receipt: Receipt) -> Event:
+    """The charge of a receipt, unless it was given back."""
+    found = events[receipt.number - 1 : receipt.number]
+    known = [(e["account"], e["hash"], e["kind"]) for e in found]
+    if known != [(receipt.account, receipt.hash, "charge")] or receipt.number in cancelled(events):
+        raise BudgetError("there is no such charge in the ledger.")
+    return found[0]
+
+
+def check_fits(state: State, account: str, cost: Cost, batch: str | None) -> None:
+    """Refuse a cost that does not fit on top of what the same people have cost already."""
+    budget, spent = state.budget, state.spent(batch)
+    if budget.allows(in_sequence([spent, cost])):
+        return
+    if budget.delta == 0 and cost.epsilon is None:
+        raise BudgetError(
+            f"{account!r} has a budget in pure ε, and this needs a δ.",
+            "set delta=0, or ask the owner for a budget with a δ.",
+        )
+    if budget.delta == 0 and spent.epsilon is None:
+        raise BudgetError(
+            f"{account!r} has been asked questions that need a δ, and its budget has none now.",
+            "its owner can grant a budget with a δ.",
+        )
+    left = max(budget.rho - spent.rho, Fraction(0))
+    if cost.epsilon is not None and spent.epsilon is not None:
+        pure = max(budget.epsilon - spent.epsilon, Fraction(0))
+        if pure or not left:
+            raise BudgetExceeded(account, "epsilon", cost.epsilon, pure, budget.epsilon)
+    fits = f"{epsilon_of(left, budget.delta)} or less with delta={display(budget.delta)}"
+    raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho, fits)
