@@ -207,9 +207,9 @@ def test_rows_that_were_stopped_on_their_way_start_anew(monkeypatch):
         walk_on(*arrays)
         raise KeyboardInterrupt
 
-    walk_on = walk._walk_on_few
+    walk_on = walk.walk_down
     with monkeypatch.context() as patch:
-        patch.setattr(walk, "_walk_on_few", stopped)
+        patch.setattr(walk, "walk_down", stopped)
         with pytest.raises(KeyboardInterrupt):
             leaf_numbers(large, codes, kept)
     assert leaf_numbers(small, codes, kept).tolist() == [[0, 0]]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numba
 import numpy as np
 
-from privet.kernels.route import route, route_assigned
+from privet.compiled import compiled, run
+from privet.kernels.route import route, route_assigned, stretches
 from privet.structure import CompleteTrees, LevelTrees, MultiwayTrees
 
-CHUNK = 32_768
-"""Rows routed at a time: their leaf numbers stay in cache until they are counted."""
+SHARED_VISITS = 1 << 14
+"""Counts for which waking another thread takes as long as counting them."""
+
+MOST_ROWS = 1 << 30
+"""Rows counted in 32 bits, which cannot overflow: a tree's counts then stay in the first cache."""
 
 
 def count_leaves(
@@ -25,15 +29,20 @@ def count_leaves(
         ``(trees, leaves, labels)`` of complete trees, ``(leaves, labels)`` of multi-way trees, whose
         leaves are numbered over all trees.
     """
-    n_rows, n_leaves = codes.shape[1], structure.n_leaves
-    shared = isinstance(structure, MultiwayTrees)
-    # Half as wide where no count can overflow: a tree's counts then stay in the first cache.
-    narrow = np.int32 if n_rows < 1 << 31 else np.int64
-    counts = np.zeros((1 if shared else structure.n_trees, n_leaves, n_labels), narrow)
-    for first in range(0, n_rows, CHUNK):
-        leaves = route(structure, codes[:, first : first + CHUNK])
-        _count(leaves, labels[first : first + CHUNK], counts, shared)
-    return (counts[0] if shared else counts).astype(np.int64)
+    codes, n_rows = np.ascontiguousarray(codes), codes.shape[1]
+    # Leaves of multi-way trees are numbered over all trees: these share one table of counts.
+    n_tables = structure.n_trees if isinstance(structure, CompleteTrees) else 1
+    shape = (n_tables, structure.n_leaves, n_labels)
+    counts: Any = 0
+    for begin in range(0, max(n_rows, 1), MOST_ROWS):
+        narrow = np.zeros(shape, np.int32)
+        for first, last in stretches(structure, min(n_rows - begin, MOST_ROWS)):
+            leaves = route(structure, codes, begin + first, begin + last)
+            grain = -(-SHARED_VISITS // (last - first))
+            run(_count, structure.n_trees, grain, leaves, labels, begin + first, narrow)
+        wide = narrow.astype(np.int64)
+        counts = counts + wide if begin else wide
+    return counts if isinstance(structure, CompleteTrees) else counts[0]
 
 
 def count_assigned(
@@ -75,18 +84,12 @@ def _merge(cells: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return distinct, total
 
 
-@numba.njit(parallel=True, cache=True)
-def _count(leaves, labels, counts, shared):  # type: ignore[no-untyped-def]
+@compiled
+def _count(first, last, leaves, labels, offset, counts):  # type: ignore[no-untyped-def]
     """Add one to ``counts[tree, leaf, label]``; a tree belongs to one thread, so none collide."""
-    n_trees, rows = leaves.shape
-    if shared:
-        for t in range(n_trees):
-            for i in range(rows):
-                counts[0, leaves[t, i], labels[i]] += 1
-    else:
-        n_labels = np.uint64(counts.shape[2])
-        for t in numba.prange(n_trees):
-            # Flat and unsigned: no check for negative indices, one multiplication.
-            cells, leaf = counts[t].reshape(-1), leaves[t]
-            for i in range(rows):
-                cells[np.uint64(leaf[i]) * n_labels + np.uint64(labels[i])] += 1
+    n_labels = np.uint64(counts.shape[2])
+    for t in range(first, last):
+        # Flat and unsigned: no check for negative indices, one multiplication.
+        cells, leaf = counts[t if len(counts) > 1 else 0].reshape(-1), leaves[t]
+        for i in range(leaves.shape[1]):
+            cells[np.uint64(leaf[i]) * n_labels + np.uint64(labels[offset + i])] += 1

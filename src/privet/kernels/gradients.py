@@ -17,11 +17,14 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 
+from privet.compiled import compiled, compiled_with_room, run, total
 from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row_leaves
 from privet.structure import Additive, Bins
+
+FEW = 1 << 15
+"""Rows for which waking another thread would take longer than counting them."""
 
 Kept = dict[str, Any] | None
 """What is kept of a batch: values by name, beside a copy or a digest of what they were made from."""
@@ -50,7 +53,8 @@ def count_bins(bins: Bins, codes: np.ndarray, labels: np.ndarray, n_labels: int)
     """Rows by bin of every feature and label, ``(bins, labels)``."""
     out = np.zeros((bins.n_bins, n_labels), np.int64)
     views = bins.views
-    _count_bins(codes, labels, views.source, views.start, views.table, bins.first, out)
+    arrays = (codes, labels, views.source, views.start, views.table, bins.first, out)
+    run(_count_bins, len(views.source), -(-FEW // max(len(labels), 1)), *arrays)
     return out
 
 
@@ -63,9 +67,7 @@ def count_leaves_of_last(
         # New trees: bring the scores up to date while the leaves of the old ones are still kept.
         _settled_scores(additive, n_trees, codes, kept)
     leaf_numbers = _leaves(additive, additive.turns[:, -n_trees:], codes, kept)
-    out = np.zeros((_parts(codes), n_trees, additive.leaves.shape[1]), np.int64)
-    _count_leaves(leaf_numbers, out)
-    return np.asarray(out.sum(axis=0))
+    return total(_count_leaves, codes.shape[1], BLOCK, (n_trees, additive.leaves.shape[1]), leaf_numbers)
 
 
 def sum_gradients_by_bin(
@@ -78,10 +80,11 @@ def sum_gradients_by_bin(
 ) -> np.ndarray:
     """Sums of gradients by bin of the ``asked`` features, ``(bins, scores)``; other bins stay zero."""
     additive, codes = _binned(additive, codes, kept)
-    out = np.zeros((_parts(codes), additive.bins.n_bins, additive.n_scores), np.int64)
-    scores = _settled_scores(additive, 0, codes, kept) + additive.intercept
-    _sum_bins(codes, labels, scores, additive.bins.first, asked.astype(np.int64), *_limits(grid), out)
-    return np.asarray(out.sum(axis=0))
+    scores = _settled_scores(additive, 0, codes, kept)
+    no_leaf = np.empty((codes.shape[1], 0), np.uint8)
+    arrays = (codes, additive.bins.first, asked.astype(np.int64), no_leaf, additive.leaves[:0])
+    shape = (additive.bins.n_bins, additive.n_scores)
+    return total(_sum, len(labels), BLOCK, shape, *arrays, labels, scores, additive.intercept, *_limits(grid))
 
 
 def sum_gradients_by_leaf(
@@ -92,9 +95,10 @@ def sum_gradients_by_leaf(
     scores = _settled_scores(additive, n_trees, codes, kept)
     leaf_numbers = _leaves(additive, additive.turns[:, -n_trees:], codes, kept)
     leaves = additive.leaves[-n_trees:]
-    out = np.zeros((_parts(codes), *leaves.shape), np.int64)
-    _sum_leaves(leaf_numbers, labels, scores, additive.intercept, leaves, *_limits(grid), out)
-    return np.asarray(out.sum(axis=0))
+    arrays = (codes, additive.bins.first, np.empty(0, np.int64), leaf_numbers, leaves)
+    shape = (n_trees * leaves.shape[1], additive.n_scores)
+    sums = total(_sum, len(labels), BLOCK, shape, *arrays, labels, scores, additive.intercept, *_limits(grid))
+    return sums.reshape(leaves.shape)
 
 
 def _binned(additive: Additive, codes: np.ndarray, kept: Kept) -> tuple[Additive, np.ndarray]:
@@ -129,7 +133,7 @@ def _leaves(additive: Additive, turns: np.ndarray, codes: np.ndarray, kept: Kept
     def find() -> np.ndarray:
         words = packed_turns(turns)
         packed = np.empty((codes.shape[1], words.shape[1]), np.uint64)
-        _pack_leaves(codes, *bin_arrays(additive), words, packed)
+        run(_pack_leaves, len(packed), BLOCK, codes, *bin_arrays(additive), words, packed)
         return packed.view(np.uint8)
 
     return np.asarray(_from_kept(kept, "leaves", _digest(turns), find))
@@ -147,11 +151,11 @@ def _settled_scores(additive: Additive, n_last: int, codes: np.ndarray, kept: Ke
         scores, done = known[1], known[2]
     else:
         scores, done = np.zeros((codes.shape[1], additive.n_scores)), 0
-        _add_shapes(codes, additive.bins.first, additive.shapes, scores)
+        run(_add_shapes, len(scores), BLOCK, codes, additive.bins.first, additive.shapes, scores)
     if done < n_settled:
         turns, leaves = additive.turns[:, done:n_settled], additive.leaves[done:n_settled]
         scores = scores.copy()
-        _add_scores(_leaves(additive, turns, codes, kept), leaves, scores)
+        run(_add_scores, len(scores), BLOCK, _leaves(additive, turns, codes, kept), leaves, scores)
     if kept is not None:
         kept["scores"] = (_first_digest(additive, n_settled), scores, n_settled)
     return scores
@@ -181,12 +185,7 @@ def _limits(grid: Grid) -> tuple[float, float, int, int]:
     return unit, (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit, grid.norm, grid.bound
 
 
-def _parts(codes: np.ndarray) -> int:
-    """Threads that each have sums of their own."""
-    return max(1, min(numba.get_num_threads(), codes.shape[1] // BLOCK))
-
-
-@numba.njit(cache=True)
+@compiled
 def row_gradient(score, label, unit, clip, norm, bound, real, out):  # type: ignore[no-untyped-def]
     """Gradient of a row's clipped log-likelihood in whole units; never beyond the bound.
 
@@ -215,14 +214,14 @@ def row_gradient(score, label, unit, clip, norm, bound, real, out):  # type: ign
         total -= 1 if norm == 1 else 2 * size - 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _binary_gradient(score, label, clip, out):  # type: ignore[no-untyped-def]
     p = 1.0 / (1.0 + np.exp(-score))
     g = 1.0 - p if label == 1 else -p
     out[0] = min(max(g, -clip), clip)
 
 
-@numba.njit(cache=True)
+@compiled
 def _softmax_gradient(score, label, clip, norm, out):  # type: ignore[no-untyped-def]
     top = score[0]
     for k in range(1, len(score)):
@@ -241,57 +240,53 @@ def _softmax_gradient(score, label, clip, norm, out):  # type: ignore[no-untyped
             out[k] *= clip / size
 
 
-@numba.njit(parallel=True, cache=True)
-def _count_bins(codes, labels, source, start, table, first, out):  # type: ignore[no-untyped-def]
+@compiled
+def _count_bins(begin, end, codes, labels, source, start, table, first, out):  # type: ignore[no-untyped-def]
     """A feature belongs to one thread, so none collide."""
-    for j in numba.prange(len(source)):
-        for i in range(codes.shape[1]):
-            out[first[j] + table[start[j] + codes[source[j], i]], labels[i]] += 1
+    for j in range(begin, end):
+        # Cut first: what is left to index with is unsigned, and needs no check for a negative number.
+        line, bins, counts = codes[source[j]], table[start[j] :], out[first[j] :]
+        for i in range(len(line)):
+            counts[bins[line[i]], labels[i]] += 1
 
 
-@numba.njit(parallel=True, cache=True)
-def _pack_leaves(codes, source, start, table, first, turns, packed):  # type: ignore[no-untyped-def]
-    n_rows = codes.shape[1]
-    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
-        block = np.empty((BLOCK, len(source)), np.int64)
-        row = b * BLOCK
-        rows = min(n_rows, row + BLOCK) - row
+@compiled_with_room
+def _pack_leaves(begin, end, codes, source, start, table, first, turns, packed):  # type: ignore[no-untyped-def]
+    block = np.empty((BLOCK, len(source)), np.int64)
+    for row in range(begin, end, BLOCK):
+        rows = min(end - row, BLOCK)
         load_bins(codes, source, start, table, first, row, rows, block)
         for i in range(rows):
             row_leaves(block[i], turns, packed[row + i])
 
 
-@numba.njit(parallel=True, cache=True)
-def _count_leaves(leaf, out):  # type: ignore[no-untyped-def]
-    n_rows, parts = len(leaf), len(out)
-    for part in numba.prange(parts):
-        for row in range(part * BLOCK, n_rows, parts * BLOCK):
-            for t in range(out.shape[1]):
-                counts = out[part, t]
-                for i in range(row, min(n_rows, row + BLOCK)):
-                    counts[leaf[i, t]] += 1
+@compiled
+def _count_leaves(begin, end, sums, leaf):  # type: ignore[no-untyped-def]
+    for row in range(begin, end, BLOCK):
+        for t in range(len(sums)):
+            counts = sums[t]
+            for i in range(row, min(end, row + BLOCK)):
+                counts[leaf[i, t]] += 1
 
 
-@numba.njit(parallel=True, cache=True)
-def _add_shapes(bins, first, shapes, scores):  # type: ignore[no-untyped-def]
-    n_rows = len(scores)
-    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
+@compiled
+def _add_shapes(begin, end, bins, first, shapes, scores):  # type: ignore[no-untyped-def]
+    for row in range(begin, end, BLOCK):
         for j in range(len(bins)):
             values = shapes[first[j] : first[j + 1]]
-            for i in range(b * BLOCK, min(n_rows, (b + 1) * BLOCK)):
+            for i in range(row, min(end, row + BLOCK)):
                 for k in range(scores.shape[1]):
                     scores[i, k] += values[bins[j, i], k]
 
 
-@numba.njit(parallel=True, cache=True)
-def _add_scores(leaf, leaves, scores):  # type: ignore[no-untyped-def]
-    n_rows = len(leaf)
-    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        _add_trees(leaf[first : first + BLOCK], leaves, scores[first : first + BLOCK])
+@compiled
+def _add_scores(begin, end, leaf, leaves, scores):  # type: ignore[no-untyped-def]
+    for row in range(begin, end, BLOCK):
+        last = min(end, row + BLOCK)
+        _add_trees(leaf[row:last], leaves, scores[row:last])
 
 
-@numba.njit(cache=True)
+@compiled
 def _add_trees(leaf, leaves, scores):  # type: ignore[no-untyped-def]
     """Tree after tree: its values then stay in the first cache."""
     for t in range(len(leaves)):
@@ -305,7 +300,7 @@ def _add_trees(leaf, leaves, scores):  # type: ignore[no-untyped-def]
                     scores[i, k] += leaves[t, leaf[i, t], k]
 
 
-@numba.njit(cache=True)
+@compiled
 def _add_gradients(cell, gradients, out):  # type: ignore[no-untyped-def]
     if out.shape[1] == 1:
         sums, ones = out[:, 0], gradients[:, 0]
@@ -317,35 +312,24 @@ def _add_gradients(cell, gradients, out):  # type: ignore[no-untyped-def]
                 out[cell[i], k] += gradients[i, k]
 
 
-@numba.njit(parallel=True, cache=True)
-def _sum_bins(  # type: ignore[no-untyped-def]
-    bins, labels, scores, first, asked, unit, clip, norm, bound, out
+@compiled_with_room
+def _sum(  # type: ignore[no-untyped-def]
+    begin, end, sums, bins, first, asked, leaf, leaves, labels, scores, intercept, unit, clip, norm, bound
 ):  # fmt: skip
-    n_rows, parts, n_scores = bins.shape[1], len(out), scores.shape[1]
-    for part in numba.prange(parts):
-        real, gradients = np.empty(n_scores), np.empty((BLOCK, n_scores), np.int64)
-        for row in range(part * BLOCK, n_rows, parts * BLOCK):
-            last = min(n_rows, row + BLOCK)
-            for i in range(row, last):
-                row_gradient(scores[i], labels[i], unit, clip, norm, bound, real, gradients[i - row])
-            for j in asked:
-                _add_gradients(bins[j, row:last], gradients, out[part, first[j] : first[j + 1]])
-
-
-@numba.njit(parallel=True, cache=True)
-def _sum_leaves(  # type: ignore[no-untyped-def]
-    leaf, labels, scores, intercept, leaves, unit, clip, norm, bound, out
-):  # fmt: skip
-    n_rows, parts, n_scores = len(leaf), len(out), scores.shape[1]
-    for part in numba.prange(parts):
-        total, real = np.empty((BLOCK, n_scores)), np.empty(n_scores)
-        gradients = np.empty((BLOCK, n_scores), np.int64)
-        for row in range(part * BLOCK, n_rows, parts * BLOCK):
-            last = min(n_rows, row + BLOCK)
-            rows = last - row
-            total[:rows] = scores[row:last] + intercept
-            _add_trees(leaf[row:last], leaves, total[:rows])
-            for i in range(rows):
-                row_gradient(total[i], labels[row + i], unit, clip, norm, bound, real, gradients[i])
-            for t in range(len(leaves)):
-                _add_gradients(leaf[row:last, t], gradients, out[part, t])
+    """Sums by bin of the asked features, or by leaf of the trees that are added to the scores."""
+    n_scores, n_leaves = scores.shape[1], leaves.shape[1]
+    scored, real = np.empty((BLOCK, n_scores)), np.empty(n_scores)
+    gradients = np.empty((BLOCK, n_scores), np.int64)
+    for row in range(begin, end, BLOCK):
+        last = min(end, row + BLOCK)
+        settled, label = scores[row:last], labels[row:last]
+        for i in range(len(label)):
+            for k in range(n_scores):
+                scored[i, k] = settled[i, k] + intercept[k]
+        _add_trees(leaf[row:last], leaves, scored[: last - row])
+        for i in range(len(label)):
+            row_gradient(scored[i], label[i], unit, clip, norm, bound, real, gradients[i])
+        for j in asked:
+            _add_gradients(bins[j, row:last], gradients, sums[first[j] : first[j + 1]])
+        for t in range(len(leaves)):
+            _add_gradients(leaf[row:last, t], gradients, sums[t * n_leaves : (t + 1) * n_leaves])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from privet.compiled import compiled_with_room, run
+
+FEW_NODES = 1 << 10
+"""Nodes for which waking another thread would take longer than drawing them."""
 
 
 def grow_complete(
@@ -39,15 +43,15 @@ def grow_complete(
     shape = (len(views), 1 << depth)
     view, threshold = np.zeros(shape, np.uint16), np.zeros(shape, np.uint16)
     weights = np.ones(len(sizes)) if weights is None else weights
-    _grow(views.astype(np.int64), sizes.astype(np.int64), weights, within_node, numbers, view, threshold)
+    arrays = (views.astype(np.int64), sizes.astype(np.int64), weights, within_node, numbers, view, threshold)
+    run(_grow, len(views), -(-FEW_NODES >> depth), *arrays)
     return view, threshold
 
 
-@numba.njit(parallel=True, cache=True)
-def _grow(views, sizes, weights, within_node, numbers, view, threshold):  # type: ignore[no-untyped-def]
-    n_trees, n_nodes = view.shape
-    width = len(sizes)
-    for t in numba.prange(n_trees):
+@compiled_with_room
+def _grow(first_tree, last_tree, views, sizes, weights, within_node, numbers, view, threshold):  # type: ignore[no-untyped-def]
+    n_nodes, width = view.shape[1], len(sizes)
+    for t in range(first_tree, last_tree):
         # One more than there are nodes: the root is written down even where it is a leaf.
         low, high = np.zeros((n_nodes + 1, width), np.int32), np.zeros((n_nodes + 1, width), np.int32)
         for j in range(width):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from privet.compiled import quiet
 from privet.kernels.score import score
 from privet.kernels.vote import vote
 from privet.schema import Scalar
@@ -23,14 +24,13 @@ RARE = 0.05
 """A label of fewer rows is not moved as far, since noise alone multiplies its share."""
 
 
+@quiet
 def row_shares(predictor: Predictor, codes: np.ndarray, n_labels: int) -> np.ndarray:
     """Share of each label for each row, ``(rows, labels)``; ``codes`` is ``(features, rows)``."""
-    # A warning about a value that is not finite would tell of a row.
-    with np.errstate(all="ignore"):
-        if isinstance(predictor, LeafVotes):
-            votes = vote(predictor.trees, codes, predictor.values)
-            return vote_shares(votes, predictor.trees.n_trees, predictor.prior)
-        return probabilities(score(predictor, codes), n_labels)
+    if isinstance(predictor, LeafVotes):
+        votes = vote(predictor.trees, codes, predictor.values)
+        return vote_shares(votes, predictor.trees.n_trees, predictor.prior)
+    return probabilities(score(predictor, codes), n_labels)
 
 
 def best_labels(shares: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
@@ -39,6 +39,7 @@ def best_labels(shares: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
     return np.asarray(order[shares[:, order].argmax(axis=1)])
 
 
+@quiet
 def vote_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray | None = None) -> np.ndarray:
     """Shares of the labels from the sum of what the trees say, ``(rows, labels)``."""
     if prior is None:
@@ -49,6 +50,7 @@ def vote_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray | None = None
     return normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
+@quiet
 def probabilities(scores: np.ndarray, n_labels: int) -> np.ndarray:
     """Probabilities of the labels from an additive model's scores, ``(rows, labels)``.
 
@@ -64,6 +66,7 @@ def probabilities(scores: np.ndarray, n_labels: int) -> np.ndarray:
     return np.stack([1 - second, second], axis=1)
 
 
+@quiet
 def normalised(weights: np.ndarray) -> np.ndarray:
     """Weights as shares of their sum over the last axis; equal shares where that is not positive."""
     total = weights.sum(axis=-1, keepdims=True)

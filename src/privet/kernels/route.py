@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import numba
+from collections.abc import Iterator
+
 import numpy as np
 
+from privet.compiled import compiled, compiled_with_room, run
 from privet.structure import CompleteTrees, MultiwayTrees, Structure
 
 BLOCK = 1024
@@ -19,39 +21,63 @@ SWEPT = 6
 SWARM = 64
 """Rows for which that is faster than following each on its way, since many are compared at a time."""
 
-FEW = 1 << 14
-"""Walks for which waking other threads would take longer than walking."""
+FEW = 1 << 13
+"""Walks for which waking another thread would take longer than walking."""
+
+VISITS = 1 << 22
+"""Leaf numbers found at a time: they stay in cache until they are used."""
 
 
-def route(structure: Structure, codes: np.ndarray) -> np.ndarray:
-    """Leaf of every row in every tree, ``(trees, rows)``.
+def route(structure: Structure, codes: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
+    """Leaf of every row, or of those from ``first`` to ``last``, in every tree, ``(trees, rows)``.
 
     ``codes`` is ``(features, rows)``. Leaves of complete and level-wise trees are numbered within
     their tree, those of multi-way trees over all trees.
     """
-    views = structure.views
-    shape = (structure.n_trees, codes.shape[1])
+    n_rows = (codes.shape[1] if last is None else last) - first
+    views, shape = structure.views, (structure.n_trees, n_rows)
+    seen = (codes, views.source, views.start, views.table)
+    grain = -(-FEW // max(structure.n_trees, 1))
     if isinstance(structure, CompleteTrees):
         out = np.empty(shape, np.uint16 if structure.depth <= 16 else np.int32)
-        nodes = packed_nodes(structure)
-        _complete(codes, views.source, views.start, views.table, nodes, structure.depth, out)
+        run(_complete, n_rows, BLOCK, *seen, packed_nodes(structure), structure.depth, first, out)
     elif isinstance(structure, MultiwayTrees):
-        out = np.empty(shape, np.int64)
-        tree = (structure.roots, structure.view, structure.threshold, structure.child)
-        walk = _multiway if out.size > FEW else _multiway_few
-        walk(codes, views.source, views.start, views.table, *tree, out)
+        out, nodes = np.empty(shape, np.int32), roots(structure, n_rows)
+        walk_down(structure, codes, first, nodes, out)
     else:
         out = np.empty(shape, np.int64)
         levels = (structure.view, structure.threshold, structure.radix)
-        _levels(codes, views.source, views.start, views.table, *levels, out)
+        run(_levels, n_rows, grain, *seen, *levels, first, out)
     return out
+
+
+def stretches(structure: Structure, n_rows: int) -> Iterator[tuple[int, int]]:
+    """Rows to be routed at a time."""
+    step = max(VISITS // max(structure.n_trees, 1), BLOCK)
+    return ((first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+
+
+def roots(structure: MultiwayTrees, n_rows: int) -> np.ndarray:
+    """Where rows stand at first, int32 ``(trees, rows)``."""
+    return np.repeat(structure.roots.astype(np.int32)[:, None], n_rows, axis=1)
+
+
+def walk_down(
+    structure: MultiwayTrees, codes: np.ndarray, offset: int, nodes: np.ndarray, leaves: np.ndarray
+) -> None:
+    """Send rows from their nodes to their leaves; both arrays are written, ``(trees, rows)``."""
+    views, grain = structure.views, -(-FEW // max(structure.n_trees, 1))
+    tree = (structure.view, structure.threshold, structure.child)
+    arrays = (codes, views.source, views.start, views.table, *tree, offset, nodes, leaves)
+    run(_multiway, nodes.shape[1], grain, *arrays)
 
 
 def route_assigned(structure: CompleteTrees, codes: np.ndarray, tree: np.ndarray) -> np.ndarray:
     """Leaf of every row in the one tree it was assigned to, ``(rows,)``."""
     out = np.empty(codes.shape[1], np.int32)
     views, nodes = structure.views, packed_nodes(structure)
-    _assigned(codes, views.source, views.start, views.table, nodes, structure.depth, tree, out)
+    arrays = (codes, views.source, views.start, views.table, nodes, structure.depth, tree, out)
+    run(_assigned, len(out), FEW, *arrays)
     return out
 
 
@@ -60,14 +86,14 @@ def packed_nodes(structure: CompleteTrees) -> np.ndarray:
     return (structure.view.astype(np.uint32) << np.uint32(16)) | structure.threshold
 
 
-@numba.njit(cache=True, inline="always")
+@compiled
 def _seen(codes, source, start, table, view, row):  # type: ignore[no-untyped-def]
     """Code that a view shows of a row."""
     code = codes[source[view], row]
     return np.uint16(code) if start[view] < 0 else table[start[view] + code]
 
 
-@numba.njit(cache=True)
+@compiled
 def _load_block(codes, source, start, table, first, rows, block):  # type: ignore[no-untyped-def]
     """Codes of some rows, view after view."""
     for view in range(len(source)):
@@ -80,7 +106,7 @@ def _load_block(codes, source, start, table, first, rows, block):  # type: ignor
                 column[i] = table[begin + line[first + i]]
 
 
-@numba.njit(cache=True)
+@compiled
 def _sweep(block, tree, node, place):  # type: ignore[no-untyped-def]
     """Send the rows that stand at a node two levels down; all rows are looked at, and none branches."""
     root, left, right = tree[node], tree[2 * node], tree[2 * node + 1]
@@ -94,7 +120,7 @@ def _sweep(block, tree, node, place):  # type: ignore[no-untyped-def]
         place[i] = below if place[i] == here else place[i]
 
 
-@numba.njit(cache=True)
+@compiled
 def _walk_down(block, tree, levels, place, node):  # type: ignore[no-untyped-def]
     """Nodes that rows reach from their places.
 
@@ -113,18 +139,17 @@ def _walk_down(block, tree, levels, place, node):  # type: ignore[no-untyped-def
             node[i] = number + number - np.uint64(code < np.uint16(packed))
 
 
-@numba.njit(parallel=True, cache=True)
-def _complete(codes, source, start, table, nodes, depth, out):  # type: ignore[no-untyped-def]
-    n_rows = codes.shape[1]
-    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        rows = min(n_rows - first, BLOCK)
-        block = np.empty((len(source), STRIDE), np.uint16)
-        _load_block(codes, source, start, table, first, rows, block)
+@compiled_with_room
+def _complete(first, last, codes, source, start, table, nodes, depth, offset, out):  # type: ignore[no-untyped-def]
+    block = np.empty((len(source), STRIDE), np.uint16)
+    places, reached = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint32)
+    for row in range(first, last, BLOCK):
+        rows = min(last - row, BLOCK)
+        _load_block(codes, source, start, table, offset + row, rows, block)
         swept = min(SWEPT, depth // 2 * 2) if rows >= SWARM else 0
-        place, node = np.empty(rows, np.uint16), np.empty(rows, np.uint32)
+        place, node = places[:rows], reached[:rows]
         for t in range(len(nodes)):
-            tree, leaf = nodes[t], out[t, first : first + rows]
+            tree, leaf = nodes[t], out[t, row : row + rows]
             place[:] = 1
             for level in range(0, swept, 2):
                 for above in range(1 << level, 2 << level):
@@ -134,11 +159,11 @@ def _complete(codes, source, start, table, nodes, depth, out):  # type: ignore[n
                 leaf[i] = node[i] - np.uint32((1 << depth) + 1)
 
 
-@numba.njit(parallel=True, cache=True)
-def _assigned(codes, source, start, table, nodes, depth, assigned, out):  # type: ignore[no-untyped-def]
+@compiled
+def _assigned(first, last, codes, source, start, table, nodes, depth, assigned, out):  # type: ignore[no-untyped-def]
     n_leaves = np.uint32(1 << depth)
     one, sixteen, low = np.uint32(1), np.uint32(16), np.uint32(0xFFFF)
-    for row in numba.prange(codes.shape[1]):
+    for row in range(first, last):
         tree, node = nodes[assigned[row]], one
         for _ in range(depth):
             p = tree[node]
@@ -147,37 +172,25 @@ def _assigned(codes, source, start, table, nodes, depth, assigned, out):  # type
         out[row] = node - n_leaves
 
 
-@numba.njit(cache=True)
-def _walk(codes, source, start, table, roots, view, threshold, child, row, out):  # type: ignore[no-untyped-def]
-    """Leaves of one row in all multi-way trees."""
-    for t in range(len(roots)):
-        node = roots[t]
-        while view[node] >= 0:
-            code = np.int64(_seen(codes, source, start, table, view[node], row))
-            cut = np.int64(threshold[node])
-            node = child[node] + (code if cut == 0 else np.int64(code >= cut))
-        out[t, row] = child[node]
+@compiled
+def _multiway(first, last, codes, source, start, table, view, threshold, child, offset, nodes, leaves):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
+        for t in range(nodes.shape[0]):
+            node = np.int64(nodes[t, i])
+            while view[node] >= 0:
+                code = np.int64(_seen(codes, source, start, table, view[node], offset + i))
+                cut = np.int64(threshold[node])
+                node = child[node] + (code if cut == 0 else np.int64(code >= cut))
+            nodes[t, i], leaves[t, i] = node, child[node]
 
 
-@numba.njit(parallel=True, cache=True)
-def _multiway(codes, source, start, table, roots, view, threshold, child, out):  # type: ignore[no-untyped-def]
-    for row in numba.prange(codes.shape[1]):
-        _walk(codes, source, start, table, roots, view, threshold, child, row, out)
-
-
-@numba.njit(cache=True)
-def _multiway_few(codes, source, start, table, roots, view, threshold, child, out):  # type: ignore[no-untyped-def]
-    for row in range(codes.shape[1]):
-        _walk(codes, source, start, table, roots, view, threshold, child, row, out)
-
-
-@numba.njit(parallel=True, cache=True)
-def _levels(codes, source, start, table, view, threshold, radix, out):  # type: ignore[no-untyped-def]
-    for row in numba.prange(codes.shape[1]):
+@compiled
+def _levels(first, last, codes, source, start, table, view, threshold, radix, offset, out):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
         for t in range(len(view)):
             leaf = np.int64(0)
             for level in range(view.shape[1]):
-                code = np.int64(_seen(codes, source, start, table, view[t, level], row))
+                code = np.int64(_seen(codes, source, start, table, view[t, level], offset + i))
                 cut = np.int64(threshold[t, level])
                 leaf = leaf * radix[t, level] + (code if cut == 0 else np.int64(code >= cut))
-            out[t, row] = leaf
+            out[t, i] = leaf

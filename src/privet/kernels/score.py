@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from privet.compiled import compiled, compiled_with_room, run
 from privet.structure import Additive
 
 BLOCK = 512
@@ -20,7 +20,8 @@ def score(additive: Additive, codes: np.ndarray) -> np.ndarray:
     """Scores of every row, ``(rows, scores)``; ``codes`` is ``(features, rows)``."""
     out = np.empty((codes.shape[1], additive.n_scores), np.float64)
     n_leaves = additive.leaves.shape[1]
-    _score(codes, *bin_arrays(additive), *value_arrays(additive), additive.n_trees, n_leaves, out)
+    arrays = (codes, *bin_arrays(additive), *value_arrays(additive), additive.n_trees, n_leaves, out)
+    run(_score, len(out), BLOCK, *arrays)
     return out
 
 
@@ -44,7 +45,7 @@ def packed_turns(turns: np.ndarray) -> np.ndarray:
     return padded.view(np.uint64)
 
 
-@numba.njit(cache=True)
+@compiled
 def load_bins(codes, source, start, table, first, row, rows, block):  # type: ignore[no-untyped-def]
     """Bins of some rows, row after row."""
     for j in range(len(source)):
@@ -53,17 +54,18 @@ def load_bins(codes, source, start, table, first, row, rows, block):  # type: ig
             block[i, j] = first[j] + table[base + codes[source[j], row + i]]
 
 
-@numba.njit(cache=True)
+@compiled
 def row_leaves(bins, turns, packed):  # type: ignore[no-untyped-def]
     """Leaf of a row in every tree, eight trees a word."""
-    packed[:] = turns[bins[0]]
+    for word in range(len(packed)):
+        packed[word] = turns[bins[0], word]
     for j in range(1, len(bins)):
         turn = turns[bins[j]]
         for word in range(len(packed)):
             packed[word] += turn[word]
 
 
-@numba.njit(cache=True)
+@compiled
 def row_scores(bins, intercept, shapes, leaves, n_trees, n_leaves, leaf, out):  # type: ignore[no-untyped-def]
     """Scores of a row: always added in the same order, whatever the other rows are."""
     if shapes.ndim == 1:
@@ -82,7 +84,8 @@ def row_scores(bins, intercept, shapes, leaves, n_trees, n_leaves, leaf, out):  
             a += leaves[t * n_leaves + leaf[t]]
         out[0] = (a + b) + (c + d)
     else:
-        out[:] = intercept
+        for k in range(len(out)):
+            out[k] = intercept[k]
         for j in range(len(bins)):
             for k in range(len(out)):
                 out[k] += shapes[bins[j], k]
@@ -91,17 +94,15 @@ def row_scores(bins, intercept, shapes, leaves, n_trees, n_leaves, leaf, out):  
                 out[k] += leaves[t * n_leaves + leaf[t], k]
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled_with_room
 def _score(  # type: ignore[no-untyped-def]
-    codes, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves, out
+    begin, end, codes, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves, out
 ):  # fmt: skip
-    n_rows = codes.shape[1]
-    for b in numba.prange((n_rows + BLOCK - 1) // BLOCK):
-        row = b * BLOCK
-        rows = min(n_rows, row + BLOCK) - row
-        block = np.empty((BLOCK, len(source)), np.int64)
-        packed = np.empty(turns.shape[1], np.uint64)
-        leaf = packed.view(np.uint8)
+    block = np.empty((BLOCK, len(source)), np.int64)
+    packed = np.empty(turns.shape[1], np.uint64)
+    leaf = packed.view(np.uint8)
+    for row in range(begin, end, BLOCK):
+        rows = min(end - row, BLOCK)
         load_bins(codes, source, start, table, first, row, rows, block)
         for i in range(rows):
             row_leaves(block[i], turns, packed)

@@ -6,12 +6,13 @@ in one child alone, and never in the better direction for one split and the wors
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from privet.compiled import compiled, compiled_with_room, run
 from privet.kernels.route import route
 from privet.kernels.walk import Kept, leaf_numbers
 from privet.structure import MultiwayTrees, Splits, Views
@@ -23,8 +24,10 @@ SCALE = 31
 NOWHERE = -1
 """Score of a split that may not be taken has no meaning; its mass is 0."""
 
-FEW = 1 << 16
-"""Codes for which waking other threads would take longer than counting."""
+FEW = 1 << 15
+"""Codes for which waking another thread would take longer than counting."""
+
+WORST = np.int64(np.iinfo(np.int64).min)
 
 WORD = 32
 LOWEST_BIT = np.zeros(WORD, np.int64)
@@ -56,16 +59,12 @@ class Scoring:
     shift: int
 
 
-@dataclass(frozen=True)
-class Routed:
-    """Rows and the leaves they fall into, batch by batch: ``leaves`` is ``(trees, rows)``."""
+class Routed(NamedTuple):
+    """Rows of a batch and the leaves they fall into: ``leaves`` is ``(trees, rows)``."""
 
-    codes: list[np.ndarray]
-    labels: list[np.ndarray]
-    leaves: list[np.ndarray]
-
-    def __add__(self, other: Routed) -> Routed:
-        return Routed(self.codes + other.codes, self.labels + other.labels, self.leaves + other.leaves)
+    codes: np.ndarray
+    labels: np.ndarray
+    leaves: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class LeafRows:
 
 def route_batch(trees: MultiwayTrees, codes: np.ndarray, labels: np.ndarray, kept: Kept = None) -> Routed:
     """Where the rows of a batch fall."""
-    return Routed([codes], [labels], [leaf_numbers(trees, codes, kept)])
+    return Routed(codes, labels, leaf_numbers(trees, codes, kept))
 
 
 def count_rows(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> np.ndarray:
@@ -97,16 +96,17 @@ def count_rows(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> np
     return np.bincount(leaf_numbers(trees, codes, kept).ravel(), minlength=trees.n_leaves)
 
 
-def by_leaf(routed: Routed, asked: np.ndarray, n_labels: int) -> LeafRows:
+def by_leaf(routed: Sequence[Routed], asked: np.ndarray, n_labels: int) -> LeafRows:
     """Rows by leaf; those in leaves that are not ``asked`` are left out."""
-    codes = routed.codes[0] if len(routed.codes) == 1 else np.concatenate(routed.codes, axis=1)
-    labels = np.concatenate(routed.labels)
-    leaves = np.concatenate(routed.leaves, axis=1)
+    codes = routed[0].codes if len(routed) == 1 else np.concatenate([r.codes for r in routed], axis=1)
+    labels = np.concatenate([r.labels for r in routed])
+    leaves = np.concatenate([r.leaves for r in routed], axis=1)
     counts = np.bincount(leaves.ravel(), minlength=len(asked)) * asked
     start = np.concatenate([[0], np.cumsum(counts)])
     order, ordered = np.empty(start[-1], np.int32), np.empty(start[-1], labels.dtype)
     totals = np.zeros((len(asked), n_labels), np.int64)
-    _list_rows(leaves, labels, asked, start[:-1].copy(), order, ordered, totals)
+    arrays = (leaves, labels, asked, start[:-1].copy(), order, ordered, totals)
+    run(_list_rows, len(leaves), -(-FEW // max(leaves.shape[1], 1)), *arrays)
     return LeafRows(codes, ordered, order, start, totals)
 
 
@@ -125,7 +125,7 @@ def count_splits(
     first = np.concatenate([[0], np.cumsum(sizes)])
     out = np.zeros((trees.n_leaves, first[-1], n_labels), np.int64)
     allowed = splits.allowed
-    for leaf in route(trees, codes):
+    for leaf in route(trees, codes).astype(np.int64):
         for choice, view in enumerate(splits.view):
             counted = allowed[leaf, choice]
             cell = (leaf * sizes[choice] + _shown(trees.views, view, codes)) * n_labels + labels
@@ -149,7 +149,7 @@ def score_splits(
     best = np.full(splits.lowest.shape, NOWHERE, np.int64)
     mass = np.zeros(splits.lowest.shape, np.int64)
     arrays = _arrays(rows, views, splits, n_labels, scoring)
-    (_score if rows.codes.size > FEW else _score_few)(best, mass, *arrays)
+    run(_score, len(splits.view), -(-FEW // max(rows.n_rows, 1)), best, mass, *arrays)
     return best, mass
 
 
@@ -166,7 +166,8 @@ def find_thresholds(
     """
     out = np.empty((3, len(leaves)), np.int64)
     arrays = _arrays(rows, views, splits, n_labels, scoring)
-    _find(leaves.astype(np.int64), choices.astype(np.int64), points.astype(np.int64), out, *arrays)
+    asked = (leaves.astype(np.int64), choices.astype(np.int64), points.astype(np.int64))
+    run(_find, len(leaves), -(-FEW // max(rows.n_rows, 1)), *asked, out, *arrays)
     return out
 
 
@@ -185,9 +186,10 @@ def _shown(views: Views, view: int, codes: np.ndarray) -> np.ndarray:
     return shown if views.start[view] < 0 else views.table[views.start[view] + shown].astype(np.int64)
 
 
-@numba.njit(cache=True)
-def _list_rows(leaves, labels, asked, place, order, ordered, totals):  # type: ignore[no-untyped-def]
-    for t in range(leaves.shape[0]):
+@compiled
+def _list_rows(first, last, leaves, labels, asked, place, order, ordered, totals):  # type: ignore[no-untyped-def]
+    """A tree belongs to one thread, and its leaves to no other tree, so none collide."""
+    for t in range(first, last):
         for i in range(leaves.shape[1]):
             leaf = leaves[t, i]
             if asked[leaf]:
@@ -197,7 +199,7 @@ def _list_rows(leaves, labels, asked, place, order, ordered, totals):  # type: i
                 place[leaf] += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
     """What one child adds to the score of a split; ``n`` is the sum of its counts."""
     if criterion == MAX:
@@ -219,7 +221,7 @@ def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[n
     return -((whole << fraction_bits) + ((rest - whole * n) << fraction_bits) // n)
 
 
-@numba.njit(cache=True)
+@compiled
 def _weight(gap, fine, coarse, shift):  # type: ignore[no-untyped-def]
     """Upper bound of exp(−rate·gap)·2**SCALE, at least 1."""
     high = gap >> shift
@@ -228,7 +230,7 @@ def _weight(gap, fine, coarse, shift):  # type: ignore[no-untyped-def]
     return (fine[gap & ((1 << shift) - 1)] * coarse[high] + ((1 << SCALE) - 1)) >> SCALE
 
 
-@numba.njit(cache=True)
+@compiled
 def _tally(codes, labels, order, first, last, source, start, table, counts, present):  # type: ignore[no-untyped-def]
     """Rows of a leaf by code and label; a bit for every code that is present."""
     for i in range(first, last):
@@ -240,7 +242,7 @@ def _tally(codes, labels, order, first, last, source, start, table, counts, pres
         present[code >> 5] |= 1 << (code & 31)
 
 
-@numba.njit(cache=True)
+@compiled
 def _next_code(present, word):  # type: ignore[no-untyped-def]
     """Lowest code whose bit is set, the bit being taken away; −1 if there is none."""
     while word < len(present) and present[word] == 0:
@@ -253,7 +255,7 @@ def _next_code(present, word):  # type: ignore[no-untyped-def]
     return WORD * word + LOWEST_BIT[((lowest * 0x077CB531) & 0xFFFFFFFF) >> 27], word
 
 
-@numba.njit(cache=True)
+@compiled
 def _score_children(counts, present, child, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
     """Score of a split with a child for every code; leaves the tallies empty."""
     total, word = np.int64(0), np.int64(0)
@@ -261,18 +263,23 @@ def _score_children(counts, present, child, criterion, fraction_bits, entropy): 
         code, word = _next_code(present, word)
         if code < 0:
             return total
-        child[:] = counts[code]
-        total += child_score(child, child.sum(), criterion, fraction_bits, entropy)
-        counts[code] = 0
+        n = np.int64(0)
+        for c in range(len(child)):
+            child[c] = counts[code, c]
+            n += child[c]
+            counts[code, c] = 0
+        total += child_score(child, n, criterion, fraction_bits, entropy)
 
 
-@numba.njit(cache=True)
+@compiled
 def _score_thresholds(  # type: ignore[no-untyped-def]
-    counts, present, lowest, highest, left, right, criterion, fraction_bits, entropy, begin, score
+    counts, present, totals, lowest, highest, left, right, criterion, fraction_bits, entropy, begin, score
 ):  # fmt: skip
-    """Ranges of thresholds with one score: where they begin, and that score; leaves the tallies empty."""
-    n_left, n_right = np.int64(0), right.sum()
-    left[:] = 0
+    """Ranges of thresholds with one score: their begins and scores, and the best; empties the tallies."""
+    n_left, n_right, top = np.int64(0), np.int64(0), WORST
+    for c in range(len(totals)):
+        left[c], right[c] = 0, totals[c]
+        n_right += totals[c]
     ranges, next_, word = 0, lowest, np.int64(0)
     while True:
         code, word = _next_code(present, word)
@@ -282,11 +289,12 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
             score[ranges] = child_score(left, n_left, criterion, fraction_bits, entropy) + child_score(
                 right, n_right, criterion, fraction_bits, entropy
             )
+            top = max(top, score[ranges])
             ranges += 1
             next_ = last + 1
         if code < 0:
             begin[ranges] = highest + 1
-            return ranges
+            return ranges, top
         for c in range(len(left)):
             moved = np.int64(counts[code, c])
             left[c] += moved
@@ -296,35 +304,36 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
             counts[code, c] = 0
 
 
-@numba.njit(cache=True)
-def _score_choice(  # type: ignore[no-untyped-def]
-    choice, best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
+@compiled_with_room
+def _score(  # type: ignore[no-untyped-def]
+    begin_choice, end_choice,
+    best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
     n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
-    """Best score and mass of one choice in every leaf."""
+    """Best score and mass of every choice in every leaf; a choice belongs to one thread."""
     counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
-    for leaf in range(len(best)):
-        low, high = lowest[leaf, choice], highest[leaf, choice]
-        if low > high:
-            continue
-        first, last = starts[leaf], starts[leaf + 1]
-        _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
-        if high == 0:
-            best[leaf, choice] = _score_children(counts, present, left, criterion, fraction_bits, entropy)
-            mass[leaf, choice] = 1 << SCALE
-            continue
-        right[:] = totals[leaf]
-        ranges = _score_thresholds(
-            counts, present, low, high, left, right, criterion, fraction_bits, entropy, begin, score
-        )
-        top = score[:ranges].max()
-        total = np.int64(0)
-        for r in range(ranges):
-            total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
-        best[leaf, choice], mass[leaf, choice] = top, total
+    for choice in range(begin_choice, end_choice):
+        for leaf in range(len(best)):
+            low, high = lowest[leaf, choice], highest[leaf, choice]
+            if low > high:
+                continue
+            first, last = starts[leaf], starts[leaf + 1]
+            _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
+            if high == 0:
+                best[leaf, choice] = _score_children(counts, present, left, criterion, fraction_bits, entropy)
+                mass[leaf, choice] = 1 << SCALE
+                continue
+            ranges, top = _score_thresholds(
+                counts, present, totals[leaf], low, high, left, right,
+                criterion, fraction_bits, entropy, begin, score,
+            )  # fmt: skip
+            total = np.int64(0)
+            for r in range(ranges):
+                total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
+            best[leaf, choice], mass[leaf, choice] = top, total
 
 
-@numba.njit(cache=True)
+@compiled_with_room
 def _tallies(n_codes, n_labels):  # type: ignore[no-untyped-def]
     """Room for the tallies of a leaf, and for its ranges of thresholds."""
     counts = np.zeros((n_codes, n_labels), np.int32)
@@ -333,47 +342,21 @@ def _tallies(n_codes, n_labels):  # type: ignore[no-untyped-def]
     return counts, present, left, right, np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
 
 
-@numba.njit(parallel=True, cache=True)
-def _score(  # type: ignore[no-untyped-def]
-    best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
-    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
-):  # fmt: skip
-    """A choice belongs to one thread, which has tallies of its own."""
-    for choice in numba.prange(len(source)):
-        _score_choice(
-            choice, best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
-            n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
-        )  # fmt: skip
-
-
-@numba.njit(cache=True)
-def _score_few(  # type: ignore[no-untyped-def]
-    best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
-    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
-):  # fmt: skip
-    for choice in range(len(source)):
-        _score_choice(
-            choice, best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
-            n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
-        )  # fmt: skip
-
-
-@numba.njit(cache=True)
+@compiled_with_room
 def _find(  # type: ignore[no-untyped-def]
+    begin_point, end_point,
     leaves, choices, points, out, codes, labels, order, starts, totals, source, start, table, lowest, highest,
     n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
-    for k in range(len(leaves)):
+    for k in range(begin_point, end_point):
         leaf, choice, point = leaves[k], choices[k], points[k]
         first, last = starts[leaf], starts[leaf + 1]
         _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
-        right[:] = totals[leaf]
-        ranges = _score_thresholds(
-            counts, present, lowest[leaf, choice], highest[leaf, choice], left, right,
+        ranges, top = _score_thresholds(
+            counts, present, totals[leaf], lowest[leaf, choice], highest[leaf, choice], left, right,
             criterion, fraction_bits, entropy, begin, score,
         )  # fmt: skip
-        top = score[:ranges].max()
         for r in range(ranges):
             weight = _weight(top - score[r], fine, coarse, shift)
             size = (begin[r + 1] - begin[r]) * weight

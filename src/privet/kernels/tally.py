@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from privet.compiled import quiet
 from privet.kernels.predict import best_labels
 from privet.schema import Scalar
 
@@ -29,11 +30,11 @@ def row_errors(shares: np.ndarray, labels: np.ndarray, values: Sequence[Scalar])
     return (best_labels(shares, values) != labels).astype(np.int64)
 
 
+@quiet
 def row_losses(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Log loss of each row in whole units, from 0 to ``LOSS_BOUND``; an undefined one is the largest."""
-    with np.errstate(all="ignore"):
-        loss = -np.log(shares[np.arange(len(labels)), labels])
-        units = np.floor(loss * (LOSS_BOUND / LARGEST_LOSS) + 0.5)
+    loss = -np.log(shares[np.arange(len(labels)), labels])
+    units = np.floor(loss * (LOSS_BOUND / LARGEST_LOSS) + 0.5)
     # Cut as floats: what is undefined or infinite has no integer form.
     return np.where(units == units, np.clip(units, 0, LOSS_BOUND), LOSS_BOUND).astype(np.int64)
 

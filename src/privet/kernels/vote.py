@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from privet.kernels.route import route
+from privet.compiled import compiled, run
+from privet.kernels.route import BLOCK, route, stretches
 from privet.structure import CompleteTrees, MultiwayTrees
-
-CHUNK = 32_768
 
 
 def vote(structure: CompleteTrees | MultiwayTrees, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -17,18 +15,19 @@ def vote(structure: CompleteTrees | MultiwayTrees, codes: np.ndarray, values: np
     ``values`` is ``(trees, leaves, outputs)`` for complete trees, ``(leaves, outputs)`` for
     multi-way trees.
     """
+    codes = np.ascontiguousarray(codes)
     per_tree = values if values.ndim == 3 else values[None]
     out = np.zeros((codes.shape[1], values.shape[-1]), np.float64)
-    for first in range(0, codes.shape[1], CHUNK):
-        leaves = route(structure, codes[:, first : first + CHUNK])
-        _add(leaves, per_tree, out[first : first + CHUNK])
+    for first, last in stretches(structure, codes.shape[1]):
+        leaves = route(structure, codes, first, last)
+        run(_add, last - first, BLOCK, leaves, per_tree, first, out)
     return out
 
 
-@numba.njit(parallel=True, cache=True)
-def _add(leaves, values, out):  # type: ignore[no-untyped-def]
-    for i in numba.prange(leaves.shape[1]):
+@compiled
+def _add(first, last, leaves, values, offset, out):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
         for t in range(leaves.shape[0]):
             said = values[t if len(values) > 1 else 0, leaves[t, i]]
             for k in range(out.shape[1]):
-                out[i, k] += said[k]
+                out[offset + i, k] += said[k]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import numba
 import numpy as np
 
-from privet.kernels.route import FEW
+from privet.kernels.route import roots, walk_down
 from privet.structure import MultiwayTrees
 
 Kept = dict[str, Any] | None
@@ -23,17 +22,14 @@ def leaf_numbers(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> 
     """
     # Taken out while rows walk: if they are stopped on their way, none of them is where the trees kept say.
     before = None if kept is None else kept.pop("nodes", None)
-    if before is not None and _has_grown_from(trees, before[0]):
-        nodes = before[1]
-    else:
-        nodes = np.repeat(trees.roots.astype(np.int32)[:, None], codes.shape[1], axis=1)
-    views = trees.views
-    walk = _walk_on if nodes.size > FEW else _walk_on_few
-    walk(codes, views.source, views.start, views.table, trees.view, trees.threshold, trees.child, nodes)
+    goes_on = before is not None and _has_grown_from(trees, before[0])
+    nodes = before[1] if before is not None and goes_on else roots(trees, codes.shape[1])
+    leaves = np.empty_like(nodes)
+    walk_down(trees, codes, 0, nodes, leaves)
     if kept is not None:
         # A copy: the caller may write into the arrays, and rows would then stand where no way leads.
         kept["nodes"] = (deepcopy(trees), nodes)
-    return trees.child.astype(np.int32)[nodes]
+    return leaves
 
 
 def _has_grown_from(trees: MultiwayTrees, before: MultiwayTrees) -> bool:
@@ -50,28 +46,3 @@ def _has_grown_from(trees: MultiwayTrees, before: MultiwayTrees) -> bool:
         (trees.child[:n_nodes][inner], before.child[inner]),
     ]
     return all(np.array_equal(new, old) for new, old in pairs)
-
-
-@numba.njit(cache=True)
-def _walk_row(codes, source, start, table, view, threshold, child, nodes, row):  # type: ignore[no-untyped-def]
-    for t in range(nodes.shape[0]):
-        node = nodes[t, row]
-        while view[node] >= 0:
-            code = np.int64(codes[source[view[node]], row])
-            if start[view[node]] >= 0:
-                code = np.int64(table[start[view[node]] + code])
-            cut = np.int64(threshold[node])
-            node = child[node] + (code if cut == 0 else np.int64(code >= cut))
-        nodes[t, row] = node
-
-
-@numba.njit(parallel=True, cache=True)
-def _walk_on(codes, source, start, table, view, threshold, child, nodes):  # type: ignore[no-untyped-def]
-    for row in numba.prange(nodes.shape[1]):
-        _walk_row(codes, source, start, table, view, threshold, child, nodes, row)
-
-
-@numba.njit(cache=True)
-def _walk_on_few(codes, source, start, table, view, threshold, child, nodes):  # type: ignore[no-untyped-def]
-    for row in range(nodes.shape[1]):
-        _walk_row(codes, source, start, table, view, threshold, child, nodes, row)

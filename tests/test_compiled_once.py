@@ -1,0 +1,220 @@
+"""What kernels compile, and whether numpy warns, follows from schema and structure, never from the rows."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba.core.registry import CPUDispatcher
+
+import twins
+from privet import compiled
+from privet.data import Codes
+from privet.engines import Batch, MemoryEngine
+from privet.kernels.count import count_assigned, count_cells, count_leaves
+from privet.kernels.gradients import (
+    Grid,
+    count_bins,
+    count_leaves_of_last,
+    sum_gradients_by_bin,
+    sum_gradients_by_leaf,
+)
+from privet.kernels.predict import best_labels, row_shares
+from privet.kernels.splits import (
+    GINI,
+    Scoring,
+    by_leaf,
+    count_rows,
+    count_splits,
+    find_thresholds,
+    route_batch,
+    score_splits,
+)
+from privet.kernels.tally import LOSS_BOUND, count_scores, row_errors, row_losses
+from privet.noise.bits import StudyBits
+from privet.noise.inversion import InverseTable
+from privet.structure import Additive, Bins, LeafVotes, Splits
+
+SIZES = [5, 2, 40]
+GRIDS = [Grid(20, 1, 1 << 19), Grid(20, 2, 1 << 38)]
+ODD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0]
+
+
+def additive(n_scores: int) -> Additive:
+    """Two features' bins, shapes of all three, two trees."""
+    bins = Bins.of([np.arange(size) for size in SIZES], SIZES)
+    rng = np.random.default_rng(0)
+    turns = np.zeros((bins.n_bins, 2), np.uint8)
+    turns[2:5, 0], turns[6, 0], turns[6, 1] = 1, 2, 1
+    features = np.array([[1, 0], [0, 1]], np.int32)
+    intercept, shapes = rng.normal(size=n_scores), rng.normal(size=(bins.n_bins, n_scores))
+    return Additive(bins, intercept, shapes, features, turns, rng.normal(size=(2, 4, n_scores)))
+
+
+def ask_everything(codes: np.ndarray, labels: np.ndarray, as_they_are: bool = False) -> None:
+    """Every kernel that rows reach, through an engine or as they are, and look-ups of as many draws."""
+    rng = np.random.default_rng(0)
+    complete, deep = twins.random_complete(rng, SIZES, 3, 2), twins.random_complete(rng, SIZES, 1, 17)
+    multiway, levels = twins.random_multiway(rng, SIZES, 3, 2), twins.random_levels(rng, SIZES, 3, 2)
+    views = multiway.views
+    binary, ternary = additive(1), additive(3)
+    votes = [
+        LeafVotes(complete, rng.random((3, 4, 2))),
+        LeafVotes(multiway, rng.random((multiway.n_leaves, 2)), np.array([0.3, 0.7])),
+    ]
+    shape = (multiway.n_leaves, 2)
+    splits = Splits(
+        np.array([0, 2], np.int32), np.tile([0, 1], (shape[0], 1)), np.tile([0, 39], (shape[0], 1))
+    )
+    splits = replace(splits, lowest=splits.lowest.astype(np.int32), highest=splits.highest.astype(np.int32))
+    one = np.ones(1, np.int64)
+    scoring = Scoring(GINI, 8, np.zeros(1, np.int64), one << 31, one << 31, 0)
+
+    def kernel(batch) -> int:
+        rows, kept = batch[:2], batch.kept
+        count_leaves(complete, *rows, 2), count_leaves(multiway, *rows, 2)
+        count_assigned(complete, *rows, 2, np.zeros(len(batch.labels), np.int64))
+        count_cells(levels, *rows, 2), count_leaves(deep, *rows, 2)
+        count_bins(binary.bins, *rows, 2)
+        (
+            count_rows(multiway, batch.features, kept),
+            count_splits(multiway, splits, np.array([5, 40]), *rows, 2),
+        )
+        for model in (binary, ternary):
+            for memory in (None, kept):
+                count_leaves_of_last(model, 1, batch.features, memory)
+                for grid in GRIDS:
+                    sum_gradients_by_bin(model, np.array([0, 2]), *rows, grid, memory)
+                    sum_gradients_by_leaf(model, 1, *rows, grid, memory)
+        for predictor in (*votes, binary, ternary):
+            row_shares(predictor, batch.features, max(2, predictor is ternary and 3))
+        return 1
+
+    def gathered(kernel):
+        batch = Batch(codes, labels, np.arange(len(labels)), {})
+        engine = MemoryEngine(lambda: Codes(codes, labels))
+        return [kernel(batch)] if as_they_are else engine.gather(kernel)
+
+    gathered(kernel)
+    routed = gathered(lambda batch: route_batch(multiway, batch.features, batch.labels, batch.kept))
+    leaf_rows = by_leaf(routed, np.ones(shape[0], bool), 2)
+    score_splits(leaf_rows, views, splits, 2, scoring)
+    find_thresholds(
+        leaf_rows, views, splits, 2, scoring, np.array([0, 1]), np.array([1, 1]), np.array([3, 4])
+    )
+    draws = InverseTable(lambda k, bits: (1 << bits, 1 << bits), np.array([1 << 30, 2**32 - 1], np.uint32))
+    draws.draw(codes.shape[1], StudyBits(0))
+
+
+def signatures() -> dict[str, list]:
+    """What every kernel of the product has been compiled for."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("privet."):
+            kernels = {k: v for k, v in vars(module).items() if isinstance(v, CPUDispatcher)}
+            found |= {f"{name}.{k}": list(v.signatures) for k, v in kernels.items()}
+    return found
+
+
+def table(n_rows: int, dtype, all_alike: bool) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n_rows)
+    codes = twins.random_codes(rng, [1] * 3 if all_alike else SIZES, n_rows, dtype)
+    return codes, (codes[0] % 2).astype(np.uint8)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_rows_do_not_decide_what_is_compiled(dtype):
+    ask_everything(*table(40, dtype, False))
+    before = signatures()
+    assert sum(map(bool, before.values())) > 15  # those called from Python: others may lie in the cache
+    # One and none, few and many, one batch and several, cells empty and full.
+    for n_rows in (1, 2, 32_768, 33_000, 70_000, 300_000, (1 << 18) + 1):
+        for all_alike in (False, True):
+            ask_everything(*table(n_rows, dtype, all_alike))
+    codes, labels = table(1600, dtype, False)
+    for layout in (codes[:, 100:900], np.asfortranarray(codes[:, 100:900]), codes[:, ::2]):
+        ask_everything(layout, labels[100:900], as_they_are=True)
+    assert signatures() == before
+
+
+def test_no_kernel_is_compiled_twice_for_rows_of_one_schema():
+    """Specialisations by name: two of a kernel must differ in a type, not in a layout."""
+    ask_everything(*table(40, np.uint8, False))
+    ask_everything(*table(70_000, np.uint8, False))
+    for name, known in signatures().items():
+        outer = [types for types in known if name.startswith("privet.kernels")]
+        kinds = [
+            tuple((str(getattr(t, "dtype", t)), getattr(t, "ndim", 0)) for t in types) for types in outer
+        ]
+        if not name.endswith("_add_gradients"):  # by bin of neighbours in memory, by leaf of every n-th
+            assert len(set(kinds)) == len(kinds), name
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_scores_neither_warn_nor_break_a_bound(odd, n_scores):
+    codes, labels = table(1000, np.uint8, False)
+    labels, n_labels = (codes[2] % max(2, n_scores)).astype(np.uint8), max(2, n_scores)
+    plain = additive(n_scores)
+    models = [plain]
+    for name in ("intercept", "shapes", "leaves"):
+        values = getattr(plain, name).copy()
+        values.reshape(-1)[::2] = odd
+        models += [replace(plain, **{name: values}), replace(models[-1], **{name: values})]
+    models.append(replace(plain, shapes=plain.shapes * 0 + 1e308, intercept=plain.intercept * 0 - np.inf))
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for model in models:
+            for grid in GRIDS:
+                for i in range(0, 1000, 100):
+                    row = codes[:, i : i + 1], labels[i : i + 1]
+                    found = sum_gradients_by_bin(model, np.array([0]), *row, grid)
+                    assert (np.abs(found) ** grid.norm).sum() <= grid.bound
+                    found = sum_gradients_by_leaf(model, 2, *row, grid)
+                    assert (np.abs(found) ** grid.norm).sum() <= 2 * grid.bound
+            shares = row_shares(model, codes, n_labels)
+            best_labels(shares, list(range(n_labels))), row_errors(shares, labels, list(range(n_labels)))
+            losses = row_losses(shares, labels)
+            assert losses.min() >= 0 and losses.max() <= LOSS_BOUND
+            count_scores(shares, labels, np.arange(256), 256)
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_votes_do_not_warn(odd):
+    codes, _ = table(1000, np.uint8, False)
+    trees = twins.random_complete(np.random.default_rng(0), SIZES, 3, 2)
+    values = np.random.default_rng(0).random((3, 4, 2))
+    values[0], values[1, 1] = odd, -odd
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for prior in (None, np.array([0.3, 0.7]), np.array([odd, 0.0])):
+            row_shares(LeafVotes(trees, values, prior), codes, 2)
+
+
+def test_ranges_of_threads_hold_everything_once(monkeypatch):
+    for threads in (1, 3, 16):
+        monkeypatch.setattr(compiled.numba, "get_num_threads", lambda n=threads: n)
+        for size in (0, 1, 5, 16, 17, 1000):
+            seen = np.zeros(size, np.int64)
+
+            def mark(first, last, out):
+                out[first:last] += 1
+
+            compiled.run(mark, size, 4, seen)
+            assert (seen == 1).all()
+            found = compiled.total(lambda first, last, sums: sums.__iadd__(last - first), size, 4, (1,))
+            assert found.tolist() == [size]
+
+
+def test_what_breaks_in_a_thread_is_raised(monkeypatch):
+    monkeypatch.setattr(compiled.numba, "get_num_threads", lambda: 2)
+
+    def broken(first, last):
+        if first:
+            raise KeyError(first)
+
+    with pytest.raises(KeyError):
+        compiled.run(broken, 10, 1)
