@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet import Categorical, Continuous, Label, Schema
-from privet.data import draft_schema, encode, open_table, outside_counts
+from privet.data import encode, open_table
+from privet.data.draft import draft_schema, outside_counts
 from privet.errors import DataError, SchemaError
 
 SECRET = "SECRET-7731"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from privet import Categorical, Continuous, Label, Schema
@@ -67,6 +68,8 @@ def test_cells_of_a_range():
         (lambda: Schema([Continuous("y", 0, 1)], LABEL), "more than once"),
         (lambda: Schema([Continuous("x", 0, 1)] * 2, LABEL), "more than once"),
         (lambda: Schema([Continuous("x", 0, 1)], LABEL, max_rows=0), "max_rows"),
+        (lambda: Schema([Continuous("x", 0, 1)], LABEL, max_rows=True), "max_rows"),
+        (lambda: Schema([Continuous("x", 0, 1)], LABEL, max_rows=9.0), "max_rows"),
         (lambda: Schema.from_dict({"features": []}), "not a schema"),
         (lambda: Schema.from_dict([]), "not a schema"),
         (lambda: Schema.from_dict({"features": [{"name": "x", "type": "text"}], "label": {}}), "type"),
@@ -76,6 +79,12 @@ def test_cells_of_a_range():
 def test_a_wrong_schema_is_refused_with_a_reason(make, message):
     with pytest.raises(SchemaError, match=message):
         make()
+
+
+def test_the_number_of_rows_is_a_plain_number():
+    schema = Schema([Continuous("x", 0, 1)], LABEL, max_rows=np.int64(9))
+    assert type(schema.max_rows) is int
+    assert schema.fingerprint == Schema(schema.features, LABEL, max_rows=9).fingerprint
 
 
 def test_a_file_that_is_not_json_is_refused(tmp_path):

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from privet.checks import whole
 from privet.errors import SchemaError
 
 MAX_CELLS = 65_535
@@ -39,6 +42,8 @@ class Continuous:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        for bound_name in ("lower", "upper"):
+            object.__setattr__(self, bound_name, _plain(getattr(self, bound_name)))
         for bound in (self.lower, self.upper):
             if isinstance(bound, bool) or not isinstance(bound, int | float):
                 raise SchemaError(f"feature {self.name!r}: bounds must be numbers.")
@@ -176,17 +181,20 @@ class Schema:
         twice = [name for name, times in names.items() if times > 1]
         if twice:
             raise SchemaError(f"column {twice[0]!r} is named more than once.", "name each once.")
-        bound = self.max_rows
-        if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool) or bound < 1):
-            raise SchemaError(
-                "max_rows must be a whole number of at least 1.",
-                "leave it out if no bound is public.",
-            )
+        if self.max_rows is not None:
+            hint = "leave it out if no bound is public."
+            bound = whole(self.max_rows, "max_rows", 1, hint=hint, error=SchemaError)
+            object.__setattr__(self, "max_rows", bound)
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features, in order."""
         return [feature.name for feature in self.features]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of label values."""
+        return len(self.label.values)
 
     @property
     def fingerprint(self) -> str:
@@ -278,7 +286,12 @@ def _listed(what: str, values: object) -> tuple[Scalar, ...]:
     """Values as a tuple; a text is not taken for a list of its letters."""
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise SchemaError(f"{what}: values must be a list.", 'write ["no", "yes"].')
-    return tuple(values)
+    return tuple(_plain(value) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    """A number, text or truth value of numpy as Python's own, which is what a file of the schema holds."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_values(what: str, values: Sequence[Scalar], at_least: int) -> None:

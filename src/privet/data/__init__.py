@@ -1,7 +1,14 @@
 """Tables of any kind to small integer codes, read through a schema."""
 
-from privet.data.codes import Codes, encode
-from privet.data.draft import draft_schema, outside_counts, schema_from_data
+from privet.data.codes import Codes, encode, no_rows
+from privet.data.read import read_codes
 from privet.data.table import Table, open_table
 
-__all__ = ["Codes", "Table", "draft_schema", "encode", "open_table", "outside_counts", "schema_from_data"]
+__all__ = [
+    "Codes",
+    "Table",
+    "encode",
+    "no_rows",
+    "open_table",
+    "read_codes",
+]

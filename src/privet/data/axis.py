@@ -8,6 +8,7 @@ from math import floor
 
 import numpy as np
 
+from privet.checks import whole
 from privet.data.condition import find_column
 from privet.errors import QuestionError
 from privet.schema import Categorical, Continuous, Feature, Label, Scalar, Schema
@@ -49,8 +50,7 @@ def read_axes(names: str | Sequence[str], schema: Schema, bins: int) -> tuple[Ax
     twice = [name for i, name in enumerate(listed) if name in listed[:i]]
     if twice:
         raise QuestionError(f"column {twice[0]!r} is named twice.", "name each once.")
-    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-        raise QuestionError("a range needs at least 1 bin.", "give a whole number of bins.")
+    bins = whole(bins, "bins", 1)
     return tuple(_axis(name, *find_column(name, schema), bins) for name in listed)
 
 

@@ -1,23 +1,38 @@
-"""Columns to codes: one or two bytes a value, features first."""
+"""Columns to codes: one or two bytes a value, features first.
+
+A row's code depends on that row and the schema alone. Nothing that can be seen while rows are read, a
+warning or the text of an error, depends on them either, but for this: a table that does not fit its schema
+is refused. What is refused, with a message that names the column at most and is the same whatever the row
+and wherever it stands:
+
+- a column whose declared type holds no numbers, or no categories, as the schema wants them;
+- a value in a column of objects, or a field of a file, that is no number where one is wanted, or that holds
+  values itself;
+- a label that is missing or not listed;
+- a table without rows, rows of different lengths, or labels that are not as many as the rows.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
-from numbers import Real
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pa_compute
 
-from privet.data.table import Column, Table, attempt, is_plain, wrong_type
+from privet.compiled import compiled_with_room, run
+from privet.data.columns import Coded, Column, objects, open_column
+from privet.data.discreet import read_discreetly
+from privet.data.table import Table, is_plain, wrong_type
+from privet.data.values import Lookup, is_nested, number
 from privet.errors import DataError
-from privet.schema import Categorical, Continuous, Feature, Schema, canonical
+from privet.schema import Categorical, Continuous, Feature, Schema
+
+PIECE = 1 << 17
+"""Rows whose numbers are brought into one type and layout at a time, where they are not."""
 
 BLOCK = 256
 """Rows encoded at a time: their values of all columns stay in the first cache."""
@@ -25,12 +40,24 @@ BLOCK = 256
 SPAN = 1 << 16
 """Integers that are looked up in one table, and how many of them at a time."""
 
+ARRAYS_OF_NUMBERS = "biuf"
+ARRAYS_OF_CATEGORIES = "biufUS"
 NUMERIC = (
     pa.types.is_integer,
     pa.types.is_floating,
     pa.types.is_boolean,
     pa.types.is_decimal,
     pa.types.is_null,
+)
+READABLE = (
+    *NUMERIC,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
 )
 
 
@@ -52,6 +79,12 @@ def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
     return np.uint8 if n_codes <= 256 else np.uint16
 
 
+def no_rows(schema: Schema) -> Codes:
+    """Codes of nobody."""
+    features = np.zeros((len(schema.features), 0), _dtype(schema))
+    return Codes(features, np.zeros(0, code_dtype(len(schema.label.values) + 2)))
+
+
 def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = True) -> Codes:
     """Read a table through its schema.
 
@@ -70,6 +103,11 @@ def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = 
         Continuous values outside their range are clamped; missing values and unknown categories
         have codes of their own.
     """
+    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label))
+    return codes
+
+
+def _encode(table: Table, schema: Schema, labels: Any, with_label: bool) -> Codes:
     names = schema.feature_names
     from_table = with_label and labels is None
     wanted = [*names, schema.label.name] if from_table else names
@@ -88,13 +126,8 @@ def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = 
         raise DataError("the table has no rows.", "check the file or the filter that made it.")
     if not with_label:
         return Codes(codes, None)
-    label_column = columns[schema.label.name] if from_table else _label_array(labels)
+    label_column = columns[schema.label.name] if from_table else open_column(labels)
     return Codes(codes, encode_label(label_column, schema, codes.shape[1]))
-
-
-def _label_array(labels: Any) -> np.ndarray:
-    """Labels as an array; those of a list are kept as they are, whatever the others are."""
-    return np.array(labels, object) if isinstance(labels, list | tuple) else np.asarray(labels)
 
 
 def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
@@ -121,7 +154,7 @@ def _encode_feature(column: Column, feature: Feature, out: np.ndarray) -> None:
     if isinstance(feature, Categorical):
         encode_categorical(column, feature, out)
     else:
-        _encode_into(_numbers(column, feature.name)[:, None], [feature], out[None])
+        _encode_into(numbers(column, feature.name)[:, None], [feature], out[None])
 
 
 def _encode_block(block: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
@@ -135,7 +168,10 @@ def _encode_into(block: np.ndarray, features: Sequence[Continuous], out: np.ndar
     lower = np.array([f.lower for f in features], np.float64)
     per_unit = np.array([1 / f.width for f in features], np.float64)
     cells = np.array([f.n_cells for f in features], np.int64)
-    _cells(block, lower, per_unit, cells, out)
+    for at in range(0, len(block), PIECE):
+        # One type and layout, whatever the caller's array has: the loop is compiled once.
+        piece = np.ascontiguousarray(block[at : at + PIECE], np.float64)
+        run(_cells, len(piece), BLOCK, piece, at, lower, per_unit, cells, out)
 
 
 def encode_number(value: float, feature: Continuous) -> int:
@@ -145,117 +181,110 @@ def encode_number(value: float, feature: Continuous) -> int:
     return int(out[0, 0])
 
 
-@numba.njit(parallel=True, cache=True)
-def _cells(block, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
-    rows, width = block.shape
-    for b in numba.prange((rows + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        last = min(rows, first + BLOCK)
-        values = np.empty(BLOCK, np.float64)
-        for j in range(width):
+@compiled_with_room
+def _cells(begin, end, block, at, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
+    values = np.empty(BLOCK, np.float64)
+    for first in range(begin, end, BLOCK):
+        rows = min(end - first, BLOCK)
+        for j in range(block.shape[1]):
             # Gather first: the arithmetic then runs on neighbours, several at a time.
-            for i in range(last - first):
+            for i in range(rows):
                 values[i] = block[first + i, j]
             low, scale, n_cells = lower[j], per_unit[j], np.float64(cells[j])
-            for i in range(last - first):
+            for i in range(rows):
                 cell = (values[i] - low) * scale
                 # Clamp as a float, infinities have no integer form; only NaN differs from itself.
                 clamped = min(max(cell, 0.0), n_cells - 1.0) if cell == cell else n_cells
-                out[j, first + i] = np.int32(clamped)
+                out[j, at + first + i] = np.int32(clamped)
 
 
-def _numbers(column: Column, name: str) -> np.ndarray:
+def numbers(column: Column, name: str) -> np.ndarray:
     """A column as an array of floats, missing values as NaN."""
-    error = wrong_type(name, "numbers")
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "O":
-            return np.array([_number(value, error) for value in column], np.float64)
-        if column.dtype.kind not in "fiub":
-            raise error
+            return _each_number(column, name)
+        _require(column.dtype.kind in ARRAYS_OF_NUMBERS, name, "numbers")
         return column if is_plain(column) else column.astype(np.float64)
-    if not any(is_kind(column.type) for is_kind in NUMERIC):
-        raise error
-    if pa.types.is_floating(column.type) and column.null_count == 0:
-        return column.to_numpy()
-    cast = partial(pa_compute.cast, column, pa.float64(), safe=False)
-    return attempt(cast, (pa.ArrowException,), error).to_numpy()
+    if isinstance(column, Coded) or pa.types.is_dictionary(column.type):
+        coded = distinct(column, name)
+        if isinstance(coded, np.ndarray):
+            return _each_number(coded, name)
+        used = np.zeros(len(coded.entries), bool)
+        used[coded.rows] = True
+        values = np.full(len(used), np.nan)
+        values[used] = _each_number(coded.entries[used], name)
+        return values[coded.rows]
+    _require(any(is_kind(column.type) for is_kind in NUMERIC), name, "numbers")
+    if pa.types.is_decimal(column.type):
+        # Arrow would multiply by a power of ten, which rounds by the scale that all values share.
+        column = pa_compute.cast(column, pa.string())
+    return pa_compute.cast(column, pa.float64(), safe=False).to_numpy()
 
 
-def _number(value: Any, error: DataError) -> float:
-    if _is_missing(value):
-        return math.nan
-    is_number = isinstance(value, Real | Decimal)
-    if not is_number:
-        raise error
-    if abs(value) < 1e300:
-        return float(value)
-    return math.inf if value > 0 else -math.inf
+def _each_number(values: np.ndarray, name: str) -> np.ndarray:
+    found = [number(value) for value in values.tolist()]
+    _require(None not in found, name, "numbers")
+    return np.array(found, np.float64)
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+def _require(holds: bool, name: str, wanted: str) -> None:
+    if not holds:
+        raise wrong_type(name, wanted)
 
 
 def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) -> None:
     """Write the codes of a categorical column into ``out``."""
-    if isinstance(column, np.ndarray) and column.dtype.kind == "O":
-        out[:] = _category_codes(column.tolist(), feature)
+    lookup = Lookup(feature.categories)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and _encode_integers(column, lookup, out):
         return
-    if (
-        isinstance(column, np.ndarray)
-        and column.dtype.kind in "iu"
-        and _encode_integers(column, feature, out)
-    ):
-        return
+    column = distinct(column, feature.name)
+    if isinstance(column, Coded):
+        codes = _category_codes(column.entries.tolist(), lookup, feature.name)
+        out[:] = np.array(codes, out.dtype)[column.rows]
+    else:
+        out[:] = _category_codes(column.tolist(), lookup, feature.name)
+
+
+def distinct(column: Column, name: str) -> Column:
+    """A column as distinct values and the one that each row has, or as an array of objects."""
+    if isinstance(column, Coded) or (isinstance(column, np.ndarray) and column.dtype.kind == "O"):
+        return column
     if isinstance(column, np.ndarray):
-        column = array_to_arrow(column, feature.name)
-    if pa.types.is_nested(column.type):
-        raise wrong_type(feature.name, "categories")
-    if not pa.types.is_dictionary(column.type):
-        column = pa_compute.dictionary_encode(column)
-    encoded = column.unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], column.type)
-    lookup = _category_codes(encoded.dictionary.to_pylist(), feature)
-    missing = len(feature.categories)
-    indices = pa_compute.fill_null(encoded.indices, len(lookup)).to_numpy(zero_copy_only=False)
-    out[:] = np.append(lookup, missing).astype(out.dtype)[indices]
+        _require(column.dtype.kind in ARRAYS_OF_CATEGORIES, name, "categories")
+        is_odd = column.dtype.kind in ARRAYS_OF_NUMBERS and not (is_plain(column) or column.dtype.kind == "b")
+        return column.astype(object) if is_odd else _coded(column)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    _require(any(is_kind(kind) for is_kind in READABLE), name, "categories")
+    return _coded(column)
 
 
-def _encode_integers(column: np.ndarray, feature: Categorical, out: np.ndarray) -> bool:
+def _coded(column: Column) -> Column:
+    """By Arrow, whose texts are found much faster; as objects where it cannot say which are distinct."""
+    try:
+        if isinstance(column, np.ndarray):
+            column = pa.chunked_array([pa.array(column)])
+        encoded = column if pa.types.is_dictionary(column.type) else pa_compute.dictionary_encode(column)
+        encoded = encoded.unify_dictionaries().combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], encoded.type)
+        rows = pa_compute.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy()
+        return Coded(objects(encoded.dictionary.to_pylist()), rows)
+    except (pa.ArrowException, UnicodeError):
+        return objects(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column.tolist())
+
+
+def _encode_integers(column: np.ndarray, lookup: Lookup, out: np.ndarray) -> bool:
     """Codes of integers that lie close together, by one look-up each and without a copy of them."""
     low, high = int(column.min(initial=0)), int(column.max(initial=0))
     if high - low > SPAN:
         return False
-    lookup = _category_codes(range(low, high + 1), feature).astype(out.dtype)
+    codes = np.array([lookup.code(value) for value in range(low, high + 1)], out.dtype)
     for first in range(0, len(column), SPAN):
         part = slice(first, first + SPAN)
-        out[part] = lookup[column[part].astype(np.int64) - low]
+        out[part] = codes[column[part].astype(np.int64) - low]
     return True
 
 
-def _category_codes(values: Sequence[object], feature: Categorical) -> np.ndarray:
-    """Code of each value, found from that value alone."""
-    index = {canonical(category): i for i, category in enumerate(feature.categories)}
-    missing, unknown = len(index), len(index) + 1
-    codes = np.empty(len(values), np.int64)
-    for i, value in enumerate(values):
-        if isinstance(value, list | tuple | dict | set | np.ndarray):
-            raise wrong_type(feature.name, "categories")
-        codes[i] = missing if _is_missing(value) else index.get(canonical(value), unknown)
-    return codes
-
-
-def array_to_arrow(column: np.ndarray, name: str) -> pa.ChunkedArray:
-    """An array as an Arrow column; NaN and None become nulls, values of mixed types text."""
-
-    def as_text() -> pa.Array:
-        return pa.array([None if _is_missing(v) else canonical(v) for v in column.tolist()], pa.string())
-
-    try:
-        values = pa.array(column, from_pandas=True)
-    except pa.ArrowException:
-        values = None
-    if values is None:
-        values = attempt(as_text, (TypeError, ValueError), wrong_type(name, "categories"))
-    return pa.chunked_array([values])
+def _category_codes(values: Sequence[object], lookup: Lookup, name: str) -> list[int]:
+    _require(not any(is_nested(value) for value in values), name, "categories")
+    return [lookup.code(value) for value in values]

@@ -14,15 +14,11 @@ import pyarrow.compute as pa_compute
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from privet.data.codes import array_to_arrow, code_dtype, encode_categorical
-from privet.data.table import (
-    Column,
-    frame_column,
-    open_table,
-    require_columns,
-    require_table_file,
-    wrong_type,
-)
+from privet.data.codes import code_dtype, encode_categorical, numbers
+from privet.data.columns import Coded, Column, open_column, series_column
+from privet.data.discreet import attempt
+from privet.data.table import open_table, require_columns, require_table_file, wrong_type
+from privet.data.values import is_nested, number, plain, text
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, canonical
 
@@ -98,8 +94,6 @@ def _as_text(schema: Schema) -> Schema:
 
 
 def _outside(column: Column, feature: Feature) -> dict[str, int]:
-    if isinstance(column, np.ndarray):
-        column = array_to_arrow(column, feature.name)
     if isinstance(feature, Categorical):
         codes = np.empty(len(column), code_dtype(feature.n_codes))
         encode_categorical(column, feature, codes)
@@ -119,13 +113,17 @@ def _outside(column: Column, feature: Feature) -> dict[str, int]:
 
 def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, int]:
     """A column as floats with NaN where there is none, and how many fields were no numbers."""
-    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-        try:
-            return pa_compute.cast(column, pa.float64(), safe=False).to_numpy(), 0
-        except pa.ArrowException:
-            raise wrong_type(name, "numbers") from None
-    numbers = [_float(text) for text in column.to_pylist()]
-    return np.array(numbers, np.float64), sum(number is None for number in numbers)
+    if isinstance(column, pa.ChunkedArray) and _is_text(column.type):
+        found = [_float(text) for text in column.to_pylist()]
+    elif isinstance(column, np.ndarray) and column.dtype.kind == "O":
+        found = [number(value) for value in column.tolist()]
+    else:
+        return numbers(column, name).astype(np.float64), 0
+    return np.array(found, np.float64), sum(value is None for value in found)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _float(text: str | None) -> float | None:
@@ -144,11 +142,15 @@ def schema_from_data(X: Any, y: Any) -> Schema:
     Nothing protects what it gives away; callers warn.
     """
     if isinstance(X, np.ndarray):
-        columns = {f"x{i}": array_to_arrow(X[:, i], f"x{i}") for i in range(X.shape[1])}
+        columns = {f"x{i}": _typed(X[:, i], f"x{i}") for i in range(X.shape[1])}
     else:
         columns = dict(_all_columns(X))
     features = [_draft_feature(name, column, rounded=False) for name, column in columns.items()]
-    labels = _distinct("label", array_to_arrow(np.asarray(y), "label"))
+    labels = _distinct("label", _typed(open_column(y), "label"))
+    if any(isinstance(value, float) and not value.is_integer() for value in labels):
+        raise DataError(
+            "Unknown label type: continuous. A classifier learns classes.", "cut the numbers into ranges."
+        )
     return Schema(features, Label("label" if "label" not in columns else "the label", labels))
 
 
@@ -158,13 +160,29 @@ def _all_columns(source: Any) -> Mapping[str, Column]:
         require_columns(table.column_names, table.column_names)
         return {name: table.column(name) for name in table.column_names}
     frame = nw.from_native(source, eager_only=True)
-    return {str(name): _typed(frame[name]) for name in frame.columns}
+    return {str(name): _typed(series_column(frame[name]), str(name)) for name in frame.columns}
 
 
-def _typed(series: nw.Series[Any]) -> Column:
+def _typed(column: Column, name: str) -> Column:
     """A column with one type for all values: what is drafted from it is given away in any case."""
-    column = frame_column(series)
-    return array_to_arrow(column, series.name) if isinstance(column, np.ndarray) else column
+    if isinstance(column, pa.ChunkedArray):
+        return column
+    if isinstance(column, Coded):
+        column = column.entries[column.rows]
+    values = [plain(value) for value in column.tolist()]
+    if any(is_nested(value) for value in values):
+        raise wrong_type(name, "categories")
+
+    def as_text() -> pa.Array:
+        return pa.array([None if value is None else text(value) for value in values], pa.string())
+
+    try:
+        typed = pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        typed = None
+    if typed is None:
+        typed = attempt(as_text, (TypeError, ValueError), wrong_type(name, "categories"))
+    return pa.chunked_array([typed])
 
 
 def _read_whole(path: Path) -> pa.Table:

@@ -18,10 +18,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from privet.data.columns import Column, array_column, series_column
+from privet.data.discreet import attempt
+from privet.data.lines import LONGEST_LINE, CheckedLines
 from privet.errors import DataError
 from privet.schema import Continuous, Schema
 
-Column = Any  # pa.ChunkedArray | np.ndarray; pyarrow has no types
 CSV_SUFFIXES = (".csv", ".csv.gz")
 
 
@@ -75,20 +77,21 @@ def open_table(source: Any, schema: Schema) -> Table:
     if isinstance(source, str | Path):
         return _open_path(Path(source), schema)
     if isinstance(source, np.ndarray):
-        return _open_array(source, schema)
-    try:
-        frame = nw.from_native(source, eager_only=True)
-    except TypeError:
-        raise DataError(
-            f"cannot read a table from {type(source).__name__}.",
-            "give a pandas or polars frame, an Arrow table, a numpy array, or the path of a .csv or "
-            ".parquet file.",
-        ) from None
+        return _open_array(array_column(source), schema)
+    if isinstance(source, pa.RecordBatch):
+        source = pa.table(source)
+    no_table = DataError(
+        f"cannot read a table from {type(source).__name__}.",
+        "give a pandas or polars frame, an Arrow table, a numpy array, or the path of a .csv or "
+        ".parquet file.",
+    )
+    faults = (TypeError, nw.exceptions.NarwhalsError)
+    frame = attempt(partial(nw.from_native, source, eager_only=True), faults, no_table)
     if not isinstance(frame, nw.DataFrame):
         raise DataError("a single column is not a table.", "give a frame with one column a feature.")
 
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
-        return {name: frame_column(frame[name]) for name in names}
+        return {name: series_column(frame[name]) for name in names}
 
     return Table([str(name) for name in frame.columns], fetch)
 
@@ -132,10 +135,8 @@ def _open_path(path: Path, schema: Schema) -> Table:
 
 
 def _open_parquet(path: Path) -> Table:
-    try:
-        names = pa_parquet.read_schema(path).names
-    except (pa.ArrowException, OSError):
-        raise damaged(path) from None
+    read_names = partial(pa_parquet.read_schema, path)
+    names = attempt(read_names, (pa.ArrowException, OSError), damaged(path)).names
 
     def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
         read = partial(pa_parquet.read_table, path, columns=list(columns))
@@ -147,12 +148,11 @@ def _open_parquet(path: Path) -> Table:
 
 def _open_csv(path: Path, schema: Schema) -> Table:
     continuous = {f.name for f in schema.features if isinstance(f, Continuous)}
-    try:
-        names = csv_header(path)
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error):
-        raise DataError(
-            f"{path.name!r} is empty, damaged, or not in UTF-8.", "name the columns in the first line."
-        ) from None
+    no_names = DataError(
+        f"{path.name!r} is empty, damaged, or not in UTF-8.", "name the columns in the first line."
+    )
+    faults = (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
+    names = attempt(partial(csv_header, path), faults, no_names)
 
     def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
         types = {name: pa.float64() if name in continuous else pa.string() for name in columns}
@@ -162,10 +162,10 @@ def _open_csv(path: Path, schema: Schema) -> Table:
 
 
 def csv_header(path: Path) -> list[str]:
-    """Read the first line of a CSV file."""
+    """Read the first line of a CSV file, and no other, whatever quotes stand in it."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        return next(csv.reader(lines))
+        return next(csv.reader([lines.readline(LONGEST_LINE)]))
 
 
 def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Column]:
@@ -173,45 +173,29 @@ def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Colu
         column_types=dict(types), include_columns=list(types), null_values=[""], strings_can_be_null=True
     )
 
-    def read() -> pa.Table:
-        with pa.input_stream(path, compression="detect") as stream:
-            return pa_csv.read_csv(stream, convert_options=options)
-
     unfit = DataError(
-        f"{path.name!r} could not be read: a field that the schema calls continuous is not a number, "
-        "or a line has too many or too few fields.",
+        f"{path.name!r} could not be read: a field that the schema calls continuous is not a number, a line "
+        "has too many or too few fields or is too long, or a quote or a new line stands where none may.",
         "mend the file, or make the column categorical; `privet schema check` counts such fields.",
     )
-    # Arrow's messages quote the cell that it could not convert.
-    table = attempt(
-        lambda: attempt(read, (pa.ArrowInvalid,), unfit), (pa.ArrowException, OSError), damaged(path)
-    )
+
+    def read() -> pa.Table:
+        with pa.input_stream(path, compression="detect") as stream:
+            lines = CheckedLines(stream)
+            # Arrow's messages quote the cell that it could not convert.
+            read_lines = partial(
+                pa_csv.read_csv,
+                lines,
+                read_options=pa_csv.ReadOptions(block_size=LONGEST_LINE),
+                convert_options=options,
+            )
+            table = attempt(read_lines, (pa.ArrowInvalid,), unfit)
+        if not lines.sound:
+            raise unfit
+        return table
+
+    table = attempt(read, (pa.ArrowException, OSError), damaged(path))
     return {name: table.column(name) for name in types}
-
-
-def frame_column(series: nw.Series[Any]) -> Column:
-    """A frame's column in Arrow, or as an array of objects where its values have no common type.
-
-    One type for all values would have to be found from all rows, so that one row could change how the
-    others are read. Objects are therefore read one by one.
-    """
-    if series.dtype == nw.Object:
-        values = np.empty(len(series), object)
-        values[:] = series.to_list()
-        return values
-    column = attempt(
-        series.to_arrow, (pa.ArrowException, TypeError, ValueError), wrong_type(series.name, "one type")
-    )
-    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-
-
-def attempt(call: Callable[[], Any], kinds: tuple[type[Exception], ...], error: DataError) -> Any:
-    """Call, or raise an error that keeps nothing of what went wrong, not even as its context."""
-    try:
-        return call()
-    except kinds:
-        pass
-    raise error
 
 
 def damaged(path: Path) -> DataError:
