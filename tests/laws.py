@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
 
-from privet.audit.exact import exponential_weights
+from privet.answers import Law
+from privet.audit.enumeration import Enumerated
+from privet.audit.exact import Explorer, exponential_weights
+from privet.noise.bits import StudyBits
+from privet.privacy import Mechanisms
 
 FALSE_ALARM = 1e-6
 """How often a statistical test may reject a law that is true."""
@@ -65,3 +70,62 @@ def same_law(a: np.ndarray, b: np.ndarray, bins: int = 60) -> bool:
     table = np.array([np.histogram(x, edges)[0] for x in (a, b)])
     table = table[:, table.sum(axis=0) > 0]
     return bool(stats.chi2_contingency(table).pvalue > FALSE_ALARM)
+
+
+class AtOdds(Enumerated):
+    """Enumerated mechanisms at which a gap of one is accepted with rational odds, whatever the rate.
+
+    Every row's choice has the law of the product's own code, enumerated once. Rates are written down.
+    """
+
+    def __init__(self, explorer: Explorer, odds: Fraction) -> None:
+        super().__init__(explorer)
+        self.odds = odds
+        self.rates: list[Fraction] = []
+
+    def choose(self, exact_scores: np.ndarray, law: Law) -> np.ndarray:
+        self.rates.append(law.parameter)
+        flat = exact_scores.reshape(-1, exact_scores.shape[-1])
+        gaps = (flat.max(axis=1, keepdims=True) - flat).tolist()
+        chosen = [self._explorer.choose(choice_law(law.name, tuple(row), self.odds)) for row in gaps]
+        return np.array(chosen).reshape(exact_scores.shape[:-1])
+
+
+class Coins(Enumerated):
+    """Enumerated mechanisms whose coins show heads with ``odds ** gap``."""
+
+    def __init__(self, explorer: Explorer, odds: Fraction) -> None:
+        super().__init__(explorer, rounds=1)
+        self.odds = odds
+
+    def heads(self, gaps: np.ndarray, rate: Fraction) -> np.ndarray:
+        sides = [[(True, self.odds**gap), (False, 1 - self.odds**gap)] for gap in gaps.ravel().tolist()]
+        return np.array([self._explorer.choose(side[: 1 + (side[1][1] > 0)]) for side in sides]).reshape(
+            gaps.shape
+        )
+
+
+@lru_cache(maxsize=1 << 14)
+def choice_law(name: str, gaps: tuple[int, ...], odds: Fraction) -> list[tuple[int, Fraction]]:
+    """Law of a choice by its own code: of what the first round keeps, which every later round repeats."""
+    explorer = Explorer()
+    law = explorer.law(lambda: int(Coins(explorer, odds).choose(-np.array([gaps]), Law(name, odds))[0]))
+    return [(column, probability / sum(law.values())) for column, probability in law.items()]
+
+
+class Noiseless(Mechanisms):
+    """Mechanisms that add nothing and choose the best, and write down what they were given."""
+
+    def __init__(self) -> None:
+        super().__init__(StudyBits(0))
+        self.seen: list[np.ndarray] = []
+        self.laws: list[Law] = []
+
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
+        self.seen.append(exact.copy())
+        self.laws.append(law)
+        return exact
+
+    def choose(self, exact_scores: np.ndarray, law: Law) -> np.ndarray:
+        self.add(exact_scores, law)
+        return exact_scores.argmax(axis=-1)

@@ -21,9 +21,9 @@ from laws import (
     same_law,
 )
 from privet.errors import QuestionError
-from privet.privacy import samplers
-from privet.privacy.bits import WORD, SecureBits, StudyBits, uniform_below, uniform_integers
-from privet.privacy.inversion import TIE, InverseTable, _look_up, _look_up_few, exp_bracket, invert
+from privet.noise import samplers
+from privet.noise.bits import WORD, RowDraws, SecureBits, StudyBits, uniform_below, uniform_integers
+from privet.noise.inversion import TIE, InverseTable, _look_up, exp_bracket, invert
 
 N = 200_000
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(173, 2), Fraction(3000), Fraction(10**7)]
@@ -120,10 +120,7 @@ def test_look_up_decides_exactly_where_first_bits_decide(table: InverseTable) ->
     spread = np.random.default_rng(0).integers(0, 1 << WORD, 20_000)
     words = np.concatenate([near[(near >= 0) & (near < 1 << WORD)], spread]).astype(np.uint32)
     out = np.empty(len(words), np.int64)
-    _look_up(words, table.words, table.guide, out)
-    few = np.empty(len(words), np.int64)
-    _look_up_few(words, table.words, table.guide, few)
-    assert (few == out).all()
+    _look_up(0, len(words), words, table.words, table.guide, out)
     expected = np.searchsorted(table.words, words, side="left")
     ties = np.isin(words, table.words)
     assert ties.any()
@@ -204,6 +201,7 @@ def test_gaussian_noise_follows_its_law_and_no_other(variance: Fraction) -> None
 
 
 def test_noise_has_the_law_of_opendp() -> None:
+    opendp.enable_features("contrib")
     vector = opendp.vector_domain(opendp.atom_domain(T=int))
     zeros = [0] * 60_000
     theirs = opendp.m.make_laplace(vector, opendp.l1_distance(T=int), scale=7.5)(zeros)
@@ -264,3 +262,49 @@ def test_secure_noise_does_not_repeat_and_study_noise_does() -> None:
 
     assert draw(SecureBits()) != draw(SecureBits())
     assert draw(StudyBits(3)) == draw(StudyBits(3)) != draw(StudyBits(4))
+
+
+KEYS = [bytes([k] * 32) for k in range(3)]
+
+
+@pytest.mark.parametrize("bound", [2, 3, 1000, 3 << 30])
+def test_draws_of_rows_are_uniform_and_those_of_two_keys_independent(bound: int) -> None:
+    rows = np.arange(N)
+    draws = np.array([RowDraws(key).below(bound, rows) for key in KEYS])
+    groups = min(bound, 20)
+    pooled = draws * groups // bound
+    share = {g: (-(-(g + 1) * bound // groups) - -(-g * bound // groups)) / bound for g in range(groups)}
+    for one in pooled:
+        assert follows(one, share)
+        assert not follows(np.where(np.arange(N) % 10, one, 0), share)
+    for a, b in ((0, 1), (0, 2)):
+        together = {i * groups + j: share[i] * share[j] for i in share for j in share}
+        assert follows(pooled[a] * groups + pooled[b], together)
+    # Neighbours in identity, and rows a whole stretch apart, do not draw alike.
+    for step in (1, 4096):
+        assert follows(pooled[0][:-step] * groups + pooled[0][step:], together)
+    assert (draws[0] != draws[1]).any()
+
+
+@given(st.lists(st.integers(0, 1 << 62), min_size=1, max_size=40), st.integers(1, 1 << 32), st.data())
+def test_a_row_draws_the_same_in_any_order_batch_and_company(rows, bound, data) -> None:
+    draws = RowDraws(KEYS[0])
+    whole = dict(zip(rows, draws.below(bound, np.array(rows)).tolist(), strict=True))
+    mixed = data.draw(st.permutations(rows))
+    cut = data.draw(st.integers(0, len(rows)))
+    parts = [draws.below(bound, np.array(part, np.int64)).tolist() for part in (mixed[:cut], mixed[cut:])]
+    assert [whole[row] for row in mixed] == parts[0] + parts[1]
+    assert all(0 <= drawn < bound for drawn in whole.values())
+
+
+def test_words_of_rows_above_the_largest_multiple_are_drawn_again() -> None:
+    """A bound just above half of all words: nearly every second word is drawn anew, from the next text."""
+    bound = (1 << 31) + 1
+    drawn = RowDraws(KEYS[1]).below(bound, np.arange(10_000))
+    assert drawn.max() < bound and follows(drawn * 2 // bound, {0: 0.5, 1: 0.5})
+    first = RowDraws(KEYS[1])._words(np.arange(10_000), 0)
+    again = RowDraws(KEYS[1])._words(np.arange(10_000), 1)
+    kept = first < bound
+    assert (drawn[kept] == first[kept]).all() and 0.4 < kept.mean() < 0.6
+    second = ~kept & (again < bound)
+    assert (drawn[second] == again[second]).all()

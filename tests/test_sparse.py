@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from laws import PRECISE, exp_minus, follows
-from privet.privacy import sparse
-from privet.privacy.bits import SecureBits
-from privet.privacy.samplers import discrete_laplace
+from privet.answers import sparse_threshold
+from privet.noise import sparse
+from privet.noise.bits import SecureBits
+from privet.noise.samplers import discrete_laplace
 
 SCALE = Fraction(2)
 THRESHOLD = 4
@@ -37,27 +38,15 @@ def dense(exact: np.ndarray, threshold: int) -> tuple[np.ndarray, np.ndarray]:
     return kept, noisy[kept]
 
 
-def test_thinning_makes_every_empty_cell_equally_likely_exactly(monkeypatch):
+def test_thinning_makes_every_empty_cell_equally_likely_exactly():
     """P(marked) × P(kept | marked) = P(noise ≥ threshold), to a hundred digits."""
-    seen = {}
-
-    def bernoulli(probability, size, bits):
-        seen["bracket"] = probability(0, 200)
-        return np.zeros(size, bool)
-
-    def poisson(mean, bits):
-        seen["mean"] = mean
-        return 0
-
-    monkeypatch.setattr(sparse, "bernoulli", bernoulli)
-    monkeypatch.setattr(sparse, "poisson", poisson)
     for n_cells, threshold in ((50, 1), (10**6, 20), (2**61, 60)):
-        sparse._kept_empty_cells(n_cells, SCALE, threshold, SecureBits())
+        mean, thinning = sparse.marking(n_cells, SCALE, threshold)
         top, tail = exp_minus(threshold / SCALE), exp_minus(1 / SCALE)
         p = PRECISE.divide(top, PRECISE.add(Decimal(1), tail))
-        unmarked = exp_minus(Fraction(seen["mean"], n_cells))
+        unmarked = exp_minus(Fraction(mean, n_cells))
         wanted = PRECISE.divide(p, PRECISE.subtract(Decimal(1), unmarked))
-        low, high = seen["bracket"]
+        low, high = thinning(0, 200)
         scaled = PRECISE.multiply(wanted, Decimal(1 << 200))
         assert low <= scaled <= high
         assert high - low <= 4
@@ -131,7 +120,7 @@ def test_the_time_does_not_follow_the_number_of_cells():
     counts = np.full(100, 50)
 
     def seconds(n_cells: int) -> float:
-        threshold = sparse.sparse_threshold(n_cells, SCALE, 100)
+        threshold = sparse_threshold(n_cells, SCALE, 100)
         start = time.perf_counter()
         sparse.sparse_laplace(cells, counts, n_cells, SCALE, threshold, SecureBits())
         return time.perf_counter() - start
@@ -142,7 +131,7 @@ def test_the_time_does_not_follow_the_number_of_cells():
 
 @pytest.mark.parametrize("n_cells", [10, 10**6, 2**61])
 def test_threshold_keeps_about_as_many_empty_cells_as_asked(n_cells):
-    threshold = sparse.sparse_threshold(n_cells, SCALE, 200)
+    threshold = sparse_threshold(n_cells, SCALE, 200)
     assert threshold >= 1
     assert n_cells * keep_probability(2.0, threshold) <= 200
     if n_cells > 10**3:

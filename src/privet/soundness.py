@@ -30,13 +30,20 @@ VALUE_TYPES = (np.uint8, np.int64, np.float32, np.float64)
 """Of what leaves say: a kernel refuses others only when rows are read, and paid for."""
 
 
+def check_sound(value: Any, schema: Schema) -> None:
+    """Refuse a structure under which a row could be in two places, or in none."""
+    kind = type(value)
+    check: Any = {Bins: check_bins, Additive: check_additive}.get(kind, check_structure)
+    check(value, schema)
+
+
 def check_structure(structure: Structure, schema: Schema) -> None:
     """Refuse trees that would send a row anywhere but to one leaf of its tree."""
     sizes = view_sizes(structure.views, schema)
     views = structure.view
     if isinstance(structure, CompleteTrees):
         _types(structure, view=np.uint16, threshold=np.uint16)
-        _require(isinstance(structure.depth, int) and 1 <= structure.depth <= MAX_DEPTH, "depth")
+        _require(type(structure.depth) is int and 1 <= structure.depth <= MAX_DEPTH, "depth")
         _require(views.shape == structure.threshold.shape == (len(views), structure.n_leaves), "shape")
         _require(len(views) > 0 and int(views.max()) < len(sizes), "view")
     elif isinstance(structure, LevelTrees):

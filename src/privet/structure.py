@@ -304,3 +304,6 @@ Structure = CompleteTrees | MultiwayTrees | LevelTrees
 
 Predictor = LeafVotes | Additive
 """All that predictions are made of: arrays, no code."""
+
+STRUCTURES = frozenset({Views, CompleteTrees, MultiwayTrees, LevelTrees, Splits, Bins, Additive, LeafVotes})
+"""All shapes that a question may be about."""

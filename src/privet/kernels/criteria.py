@@ -1,4 +1,4 @@
-"""Splitting criteria as integers: how much a row can change them, and that it changes all one way.
+"""Criteria of choices as integers: how much a row can change them, and that it changes all one way.
 
 Proof note: ``docs/proofs/splits.md``.
 """
@@ -6,6 +6,7 @@ Proof note: ``docs/proofs/splits.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, log, log2
 
 import numpy as np
@@ -66,6 +67,19 @@ def entropy_table(criterion: Criterion, n_rows: int) -> np.ndarray:
     steps = np.floor((np.log2(k + 1) + k * np.log1p(1 / k) / log(2)) * (1 << criterion.fraction_bits))
     rising = np.minimum(np.maximum.accumulate(steps.astype(np.int64)), criterion.sensitivity)
     return np.concatenate([[0, 0], np.cumsum(rising)])
+
+
+def quantile_scores(exact_rows: np.ndarray, share: Fraction) -> np.ndarray:
+    """Minus the rows by which each cell misses a share, in units of 1/denominator of a row.
+
+    A cell misses it by as many rows as must lie elsewhere for the share to fall into the cell: those
+    below it beyond the share, or those above it beyond the rest.
+    """
+    up_to = np.cumsum(exact_rows, axis=-1)
+    wanted = share.numerator * up_to[..., -1:]
+    too_high = share.denominator * (up_to - exact_rows) - wanted
+    too_low = wanted - share.denominator * up_to
+    return -np.maximum(np.maximum(too_high, too_low), 0)
 
 
 def _entropy_sensitivity(schema: Schema) -> int:

@@ -9,17 +9,19 @@ Proof note: ``docs/proofs/sampling.md``.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, count, islice
-from math import factorial
+from math import ceil, exp, expm1, factorial, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.privacy.bits import WORD, Bits
-from privet.privacy.inversion import Bracket, InverseTable, certain_floor, exp_bracket
+from privet.noise.bits import WORD, Bits
+from privet.noise.inversion import Bracket, InverseTable, certain_floor, exp_bracket
 
 PRECISION = 160
 """Bits to which tables are computed before their first 32 are kept."""
@@ -221,3 +223,72 @@ def _gaussian_brackets(sigma_squared: Fraction, width: int) -> list[tuple[int, i
             break
     total = sums[-1][0], sums[-1][1] + 2 * rest
     return [((low << width) // total[1], -(-(high << width) // total[0])) for low, high in sums]
+
+
+def _laplace_variance(scale: float) -> float:
+    return 2 * exp(-1 / scale) / expm1(-1 / scale) ** 2
+
+
+def _laplace_margin(scale: float, rest: float) -> int:
+    odds = exp(-1 / scale)
+    return smallest(lambda k: 2 * odds ** (k + 1) / (1 + odds) <= rest)
+
+
+def _gaussian_margin(sigma_squared: float, rest: float) -> int:
+    reach = ceil(40 * sqrt(sigma_squared)) + 1
+    weights = np.exp(-(np.arange(reach + 1.0) ** 2) / (2 * sigma_squared))
+    weights[1:] *= 2
+    return int(np.searchsorted(np.cumsum(weights) / weights.sum(), 1 - rest))
+
+
+def smallest(holds: Callable[[int], bool]) -> int:
+    """Smallest number from which on something holds."""
+    high = 1
+    while not holds(high):
+        high *= 2
+    return bisect_left(range(high), True, key=holds)
+
+
+class Additive(NamedTuple):
+    """A law of noise that is added to whole numbers, and what it says of them.
+
+    Attributes
+    ----------
+    parameter : callable
+        Its parameter, from the most that one person moves the numbers in L1 norm and in squared L2 norm, and
+        from an ε or a ρ.
+    check : callable
+        Refuses a parameter of which no noise can be drawn.
+    draw : callable
+    variance : callable
+        By the parameter.
+    margin : callable
+        Smallest k such that noise lies beyond ±k with at most a probability, by the parameter.
+    """
+
+    parameter: Callable[[int, int, Fraction], Fraction]
+    check: Callable[[Fraction], None]
+    draw: Callable[[Fraction, int, Bits], np.ndarray]
+    variance: Callable[[float], float]
+    margin: Callable[[float, float], int]
+
+
+LAPLACE, GAUSSIAN = "laplace", "gaussian"
+
+ADDITIVE = {
+    LAPLACE: Additive(
+        lambda l1, _, epsilon: l1 / epsilon,
+        lambda scale: check_rate(1 / scale),
+        discrete_laplace,
+        _laplace_variance,
+        _laplace_margin,
+    ),
+    GAUSSIAN: Additive(
+        lambda _, l2_squared, rho: l2_squared / (2 * rho),
+        check_variance,
+        discrete_gaussian,
+        float,
+        _gaussian_margin,
+    ),
+}
+"""Laws of additive noise by name: Laplace's keeps an ε, the Gaussian's a ρ."""

@@ -14,17 +14,17 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-import numba
 import numpy as np
 
-from privet.privacy.bits import WORD, Bits
+from privet.compiled import compiled, run
+from privet.noise.bits import WORD, Bits
 
 Bracket = Callable[[int, int], tuple[int, int]]
 """``bracket(k, bits)`` gives integers with low ≤ F(k)·2**bits ≤ high."""
 
 GUIDE = 12
-FEW = 1 << 14
-"""Draws for which waking other threads would take longer than drawing."""
+FEW = 1 << 13
+"""Draws for which waking another thread would take longer than drawing."""
 TIE = -1
 
 
@@ -90,7 +90,7 @@ class InverseTable:
         """``size`` independent draws, int64."""
         words = bits.words(size)
         out = np.empty(size, np.int64)
-        (_look_up if size > FEW else _look_up_few)(words, self.words, self.guide, out)
+        run(_look_up, size, FEW, words, self.words, self.guide, out)
         for i in np.flatnonzero(out == TIE):
             out[i] = invert(self.bracket, bits, int(words[i]), WORD)
         return out
@@ -104,23 +104,14 @@ def certain_floor(low: int, high: int, bits: int) -> int | None:
     return first if first == last else None
 
 
-@numba.njit(cache=True, inline="always")
-def _find(word, table, guide):  # type: ignore[no-untyped-def]
-    last = len(table) - 1
-    k = min(guide[word >> np.uint32(WORD - GUIDE)], last)
-    while k < last and table[k] < word:
-        k += 1
-    # Equal first bits, or beyond the table: more bits of U must decide.
-    return TIE if table[k] <= word else k
-
-
-@numba.njit(parallel=True, cache=True)
-def _look_up(words, table, guide, out):  # type: ignore[no-untyped-def]
-    for i in numba.prange(len(words)):
-        out[i] = _find(words[i], table, guide)
-
-
-@numba.njit(cache=True)
-def _look_up_few(words, table, guide, out):  # type: ignore[no-untyped-def]
-    for i in range(len(words)):
-        out[i] = _find(words[i], table, guide)
+@compiled
+def _look_up(first, last, words, table, guide, out):  # type: ignore[no-untyped-def]
+    end = len(table) - 1
+    for i in range(first, last):
+        word = words[i]
+        k = guide[word >> np.uint32(WORD - GUIDE)]
+        k = k if k < end else end
+        while k < end and table[k] < word:
+            k += 1
+        # Equal first bits, or beyond the table: more bits of U must decide.
+        out[i] = TIE if table[k] <= word else k

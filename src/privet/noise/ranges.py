@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, islice
-from math import ceil, isqrt, lcm
+from math import ceil, lcm
 
 import numpy as np
 
 from privet.kernels.splits import SCALE
-from privet.privacy.bits import Bits, uniform_integers
-from privet.privacy.inversion import exp_bracket
-from privet.privacy.samplers import PRECISION, powers
+from privet.noise.bits import Bits, uniform_integers
+from privet.noise.inversion import exp_bracket
+from privet.noise.samplers import PRECISION, powers
 
 NEGLIGIBLE = 22
 """exp(−22) is below 2**−SCALE: beyond this exponent a weight is bounded by 1."""
@@ -143,9 +143,3 @@ def propose(
     # What is left of the draw is uniform below mass · bound · share: independent uniforms in one.
     rest, inside = divmod(drawn - (ends[k] - weights[k]), bounds[k])
     return columns[k], rest % int(mass[columns[k]]), table.keeps(gaps[k], inside, bits)
-
-
-def bounded_range_epsilon(rho: Fraction) -> Fraction:
-    """Largest ε, rounded down, whose bounded-range choice costs no more than ρ: ε²/8 ≤ ρ."""
-    unit = 1 << 40
-    return Fraction(isqrt(int(8 * rho * unit * unit)), unit)

@@ -17,18 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.privacy.bits import Bits, uniform_integers
-from privet.privacy.inversion import exp_bracket
-from privet.privacy.samplers import bernoulli, discrete_laplace, geometric, poisson
-
-
-def sparse_threshold(n_cells: int, scale: Fraction, false_cells: int) -> int:
-    """Smallest public threshold that keeps about ``false_cells`` of the empty cells, or fewer.
-
-    A float may choose it: any threshold of at least 1 gives the same privacy.
-    """
-    wanted = math.log(max(n_cells, 1)) - math.log(max(false_cells, 1))
-    return max(1, math.ceil(wanted * float(scale)))
+from privet.noise.bits import Bits, uniform_integers
+from privet.noise.inversion import Bracket, exp_bracket
+from privet.noise.samplers import bernoulli, discrete_laplace, geometric, poisson
 
 
 def sparse_laplace(
@@ -70,7 +61,15 @@ def sparse_laplace(
 
 
 def _kept_empty_cells(n_cells: int, scale: Fraction, threshold: int, bits: Bits) -> np.ndarray:
-    """Independent coins of probability p over all cells: the cells that show heads.
+    """Independent coins of probability p over all cells: the cells that show heads."""
+    mean, thinning = marking(n_cells, scale, threshold)
+    marks = uniform_integers(n_cells, poisson(mean, bits), bits)
+    marked = np.unique(np.array(marks, np.int64))
+    return marked[bernoulli(thinning, len(marked), bits)]
+
+
+def marking(n_cells: int, scale: Fraction, threshold: int) -> tuple[int, Bracket]:
+    """Mean number of marks, and the probability, bracketed, with which a marked cell is kept.
 
     A Poisson number of marks with mean m leaves each cell unmarked with probability
     exp(−m/n_cells), independently. A marked cell is kept with probability p/(1 − exp(−m/n_cells)).
@@ -79,8 +78,6 @@ def _kept_empty_cells(n_cells: int, scale: Fraction, threshold: int, bits: Bits)
     p = math.exp(-exponent) / (1 + math.exp(-1 / scale))
     # Any mean above −n·log(1 − p) will do; 2·n·p and a little is above it, since p < 1/2.
     mean = math.ceil(2.001 * n_cells * p) + 1
-    marks = uniform_integers(n_cells, poisson(mean, bits), bits)
-    marked = np.unique(np.array(marks, np.int64))
 
     def thinning(_: int, width: int) -> tuple[int, int]:
         # As many more bits as 1 − exp(−mean/n_cells) has leading zeros.
@@ -92,4 +89,4 @@ def _kept_empty_cells(n_cells: int, scale: Fraction, threshold: int, bits: Bits)
         high = -(-(top[1] << fine) * one // ((one + tail[0]) * (one - rest[1])))
         return low >> (fine - width), -(-high >> (fine - width))
 
-    return marked[bernoulli(thinning, len(marked), bits)]
+    return mean, thinning

@@ -1,0 +1,68 @@
+"""Checks of numbers that many functions share."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from privet.errors import PrivetError, QuestionError
+
+Number = int | float | str | Fraction
+
+
+def whole(
+    value: Any,
+    name: str,
+    least: int,
+    most: int | None = None,
+    hint: str = "",
+    error: type[PrivetError] = QuestionError,
+) -> int:
+    """Take a whole number within bounds, both included, as a plain `int`.
+
+    numpy's integers are taken, truth values and floats are not. What was given is not quoted: it may be a
+    column that came to the wrong place.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        What the number is, for the message.
+    least, most : int
+        Without ``most`` there is no upper bound.
+    hint : str
+        What to do instead.
+    error : type
+        What is raised.
+
+    Examples
+    --------
+    >>> whole(3, "n_trees", 1)
+    3
+    >>> whole(True, "n_trees", 1, 1000, "say, 30.")
+    Traceback (most recent call last):
+    ...
+    privet.errors.QuestionError: n_trees must be a whole number from 1 to 1,000.
+    Hint: say, 30.
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if least <= number and (most is None or number <= most):
+            return number
+    bounds = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+    raise error(f"{name} must be a whole number {bounds}.", hint)
+
+
+def exact(value: Number, what: str = "epsilon") -> Fraction:
+    """The number a user wrote, exactly: 0.1 is one tenth, not the float nearest to it."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, Integral):
+            return Fraction(int(value))
+        if isinstance(value, Real) and not isinstance(value, Fraction):
+            return Fraction(repr(float(value)))
+        return Fraction(value)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        raise QuestionError(f"{what} must be a finite number.", "write it as 0.5, '0.5' or '1/2'.") from None

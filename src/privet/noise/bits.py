@@ -1,0 +1,115 @@
+"""Where random bits come from: the operating system, and nowhere else in the product."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import shake_128
+
+import numpy as np
+
+WORD = 32
+"""Bits of a word."""
+
+STRETCH = 1 << 12
+"""Rows whose words are drawn at a time."""
+
+
+class SecureBits:
+    """Uniform words from the operating system's generator.
+
+    There is no seed to store, so noise cannot be replayed from anything a model contains.
+    """
+
+    private = True
+
+    def bytes(self, size: int) -> bytes:
+        """Uniform bytes."""
+        return os.urandom(size)
+
+    def words(self, size: int) -> np.ndarray:
+        """``size`` uniform 32-bit words."""
+        return np.frombuffer(self.bytes(4 * size), np.uint32)
+
+    def integer(self, bits: int) -> int:
+        """A uniform integer of up to ``bits`` bits; ``bits`` is a multiple of 8."""
+        return int.from_bytes(self.bytes(bits // 8), "little")
+
+
+class StudyBits(SecureBits):
+    """Repeatable words for studies and tests. What is drawn from them protects nobody."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def bytes(self, size: int) -> bytes:
+        """Repeatable bytes."""
+        return self._generator.bytes(size)
+
+
+Bits = SecureBits
+"""Anything that gives bytes."""
+
+
+def uniform_below(bounds: np.ndarray, bits: Bits) -> np.ndarray:
+    """Uniform integers below each of ``bounds`` (1 … 2³²), exactly.
+
+    A word is kept only below the largest multiple of its bound, so that every remainder has the
+    same number of words.
+    """
+    return _below(np.asarray(bounds, np.uint64), lambda open_, _: bits.words(open_.size))
+
+
+def uniform_integers(bound: int, size: int, bits: Bits) -> list[int]:
+    """``size`` uniform integers below a bound of any size, exactly."""
+    width = -(-bound.bit_length() // 8) * 8
+    kept_below = (1 << width) // bound * bound
+    out: list[int] = []
+    while len(out) < size:
+        value = bits.integer(width)
+        if value < kept_below:
+            out.append(value % bound)
+    return out
+
+
+@dataclass(frozen=True)
+class RowDraws:
+    """Uniform draws of rows, each a function of a secret key and of the row's identity alone.
+
+    Whoever reads the rows again, in another order or on another machine, draws the same. A key is used for
+    one question, or one parting, and never leaves.
+    """
+
+    key: bytes
+
+    def below(self, bound: int, rows: np.ndarray) -> np.ndarray:
+        """A uniform integer below ``bound`` (1 … 2³²) for each row."""
+        rows = np.asarray(rows, np.int64)
+        return _below(
+            np.full(rows.shape, bound, np.uint64), lambda open_, again: self._words(rows[open_], again)
+        )
+
+    def _words(self, rows: np.ndarray, again: int) -> np.ndarray:
+        stretches, place = np.unique(rows // STRETCH, return_inverse=True)
+        text = b"".join(
+            shake_128(self.key + again.to_bytes(8) + int(at).to_bytes(8)).digest(4 * STRETCH)
+            for at in stretches
+        )
+        return np.frombuffer(text, np.uint32)[place * STRETCH + rows % STRETCH]
+
+
+def _below(bounds: np.ndarray, words: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
+    """Uniform integers below ``bounds``, from words for the places that are still open, again and again."""
+    out = np.empty(bounds.shape, np.int64)
+    flat, limits = out.reshape(-1), bounds.reshape(-1)
+    kept_below = (np.uint64(1 << WORD) // limits) * limits
+    open_, again = np.arange(flat.size), 0
+    while open_.size:
+        drawn = words(open_, again).astype(np.uint64)
+        kept = drawn < kept_below[open_]
+        flat[open_[kept]] = drawn[kept] % limits[open_[kept]]
+        open_, again = open_[~kept], again + 1
+    return out
