@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import operator
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws import exponential_law, follows, gaussian_probabilities, laplace_probability
+from laws import AtOdds, Noiseless, exponential_law, follows, gaussian_probabilities, laplace_probability
 from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, protect
+from privet.answers import Law
 from privet.audit.exact import Explorer, largest_ratio, neighbours, permute_and_flip_law
+from privet.audit.stand import Paid, Rows
 from privet.data.axis import cell_value, read_axes
 from privet.data.codes import encode_number
 from privet.data.condition import read_condition
 from privet.engines import Batch
 from privet.errors import BudgetExceeded, QuestionError
-from privet.privacy import Protected, Receipt, StudyBits, mechanisms, wall
-from privet.privacy.analyst_questions import quantile_scores
-from privet.privacy.margins import noise_margin, selection_margin
+from privet.privacy import Protected, Repeatable, Secure
+from privet.privacy.questions.columns import quantile_scores
 
 HALF = Fraction(1, 2)
 LEVELS = ["low", "middle", "high"]
@@ -61,24 +61,14 @@ def people(n: int = 400, seed: int = 0) -> pd.DataFrame:
 PEOPLE = people()
 
 
-class Generous:
-    """An account that pays anything, for laws that need thousands of runs."""
-
-    name = "toy"
-
-    def reserve(self, charges, schema, instead=()):
-        return Receipt("toy", 1, "")
+def rows(table=PEOPLE, schema=SCHEMA, budget=100, mechanisms=None) -> Protected:
+    account = Ledger().create("people", Budget(budget, "1e-6"))
+    return protect(table, schema, account, mechanisms=mechanisms or Repeatable(0))
 
 
-def rows(table=PEOPLE, schema=SCHEMA, budget=100) -> Protected:
-    return protect(table, schema, Ledger().create("people", Budget(budget, "1e-6")), bits=StudyBits(0))
-
-
-def exactly(monkeypatch) -> None:
-    """Take all noise away, so that exact answers can be compared."""
-    monkeypatch.setattr(wall, "laplace_counts", lambda exact, scale, bits: exact)
-    monkeypatch.setattr(wall, "permute_and_flip", lambda scores, rate, bits: scores.argmax(axis=1))
-    monkeypatch.setattr(wall, "exponential", lambda scores, rate, bits: scores.argmax(axis=1))
+def exact_rows() -> Protected:
+    """Rows whose answers have no noise, so that exact ones can be compared."""
+    return rows(mechanisms=Noiseless())
 
 
 # Conditions, against the same in pandas.
@@ -158,12 +148,11 @@ def twin(condition, frame) -> tuple[str, pd.Series]:
     return f"{name} {sign} {text}", meant if sign == "=" else ~meant
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(condition=conditions)
-def test_conditions_mean_what_they_mean_in_pandas(condition, monkeypatch):
-    exactly(monkeypatch)
+def test_conditions_mean_what_they_mean_in_pandas(condition):
     text, meant = twin(condition, PEOPLE)
-    assert rows().noisy_count(text, epsilon=1).values[0] == meant.sum()
+    assert exact_rows().noisy_count(text, epsilon=1).values[0] == meant.sum()
 
 
 @pytest.mark.parametrize(
@@ -179,9 +168,8 @@ def test_conditions_mean_what_they_mean_in_pandas(condition, monkeypatch):
         ("town is unknown", "town not in (north, 'far south', 3, 'in') and town is not missing"),
     ],
 )
-def test_ways_to_write_the_same(text, same, monkeypatch):
-    exactly(monkeypatch)
-    counts = [int(rows().noisy_count(t, epsilon=1).values[0]) for t in (text, same)]
+def test_ways_to_write_the_same(text, same):
+    counts = [int(exact_rows().noisy_count(t, epsilon=1).values[0]) for t in (text, same)]
     assert counts[0] == counts[1] > 0
 
 
@@ -263,6 +251,7 @@ def test_other_mistakes_cost_nothing():
         lambda: protected.noisy_column_rows([4], epsilon=1),
         lambda: protected.noisy_column_rows("age", bins=0, epsilon=1),
         lambda: protected.noisy_column_rows("age", bins=True, epsilon=1),
+        lambda: protected.noisy_column_rows("age", bins=2.0, epsilon=1),
         lambda: protected.noisy_column_rows("age", epsilon=1, rho=1),
         lambda: protected.choose_item("town", by="town", epsilon=1),
         lambda: protected.choose_item("town"),
@@ -287,9 +276,8 @@ def test_other_mistakes_cost_nothing():
 # Answers without noise are those of pandas.
 
 
-def test_tables_hold_every_cell_and_every_row(monkeypatch):
-    exactly(monkeypatch)
-    answer = rows().noisy_column_rows(["town", "age"], bins=5, epsilon=1)
+def test_tables_hold_every_cell_and_every_row():
+    answer = exact_rows().noisy_column_rows(["town", "age"], bins=5, epsilon=1)
     assert answer.columns == ("town", "age") and answer.values.shape == (5, 6)
     assert answer.cells[0] == ("north", "far south", 3, "in", "(other)")
     assert answer.cells[1] == ("0 to 1", "2 to 3", "4 to 5", "6 to 7", "8 to 9", "(missing)")
@@ -302,11 +290,11 @@ def test_tables_hold_every_cell_and_every_row(monkeypatch):
         found["(other)", "0 to 1"]
         == ((PEOPLE["town"].isna() | (PEOPLE["town"] == "elsewhere")) & (PEOPLE["age"] < 2)).sum()
     )
-    only = rows().noisy_column_rows("ill", "age >= 4", epsilon=1)
+    only = exact_rows().noisy_column_rows("ill", "age >= 4", epsilon=1)
     assert list(only.rows()) == [
         (v, ((PEOPLE["age"] >= 4) & (PEOPLE["ill"] == v)).sum()) for v in ("no", "yes")
     ]
-    assert list(rows().noisy_column_rows((), epsilon=1).rows()) == [(len(PEOPLE),)]
+    assert list(exact_rows().noisy_column_rows((), epsilon=1).rows()) == [(len(PEOPLE),)]
 
 
 def test_bins_of_a_range_are_named_by_what_they_hold():
@@ -329,11 +317,10 @@ def test_bins_of_a_range_are_named_by_what_they_hold():
     assert counts[:4].max() - counts[:4].min() <= 1 and counts[4] == 1
 
 
-def test_items_and_quantiles_are_those_of_pandas(monkeypatch):
-    exactly(monkeypatch)
+def test_items_and_quantiles_are_those_of_pandas():
     known = PEOPLE[PEOPLE["town"].isin(["north", "far south", "3", "in"])]
-    most = rows().choose_item("town", by="ill", where="age >= 2", epsilon=1)
-    least = rows().choose_item("town", by="ill", least=True, rho=1)
+    most = exact_rows().choose_item("town", by="ill", where="age >= 2", epsilon=1)
+    least = exact_rows().choose_item("town", by="ill", least=True, rho=1)
     for (ill, town), (_, rarest) in zip(most.rows(), least.rows(), strict=True):
         counts = known[(known["ill"] == ill) & (known["age"] >= 2)]["town"].value_counts()
         assert counts[str(town)] == counts.max()
@@ -342,16 +329,16 @@ def test_items_and_quantiles_are_those_of_pandas(monkeypatch):
     assert most.law == "permute-and-flip" and least.law == "exponential"
     ages = PEOPLE["age"].clip(0, 9).dropna().sort_values().to_numpy()
     for share in ("0.1", "0.5", "0.77"):
-        value = rows().noisy_quantile("age", share, epsilon=1).value
+        value = exact_rows().noisy_quantile("age", share, epsilon=1).value
         wanted = float(share) * len(ages)
         assert (ages < value).sum() <= wanted <= (ages <= value).sum()
     heights = PEOPLE["height"].clip(0.5, 2.5)
-    by_town = rows().noisy_quantile("height", "0.5", by=["town"], epsilon=1)
+    by_town = exact_rows().noisy_quantile("height", "0.5", by=["town"], epsilon=1)
     for town, value in list(by_town.rows())[:4]:
         assert abs(value - heights[PEOPLE["town"] == str(town)].median()) < 0.02
-    chosen = rows().choose(["age < 2", "age >= 2", "ill = yes"], epsilon=1)
+    chosen = exact_rows().choose(["age < 2", "age >= 2", "ill = yes"], epsilon=1)
     assert chosen.value == "age >= 2"
-    assert rows().choose(["age < 2", "age >= 2", "ill = yes"], least=True, epsilon=1).value == "age < 2"
+    assert exact_rows().choose(["age < 2", "age >= 2", "ill = yes"], least=True, epsilon=1).value == "age < 2"
 
 
 # Sensitivities and laws, over all neighbours of small tables.
@@ -361,29 +348,20 @@ UNIVERSE = list(product(range(4), (0, 1), (0,)))
 """Codes of x (three cells and missing), of g (a, and missing) and of the label."""
 
 
-def toy(table) -> Protected:
+def toy(table, mechanisms=None) -> Protected:
     codes = np.array([row[:2] for row in table], np.uint8).reshape(-1, 2).T
     labels = np.array([row[2] for row in table], np.uint8)
-
-    class Rows:
-        def sum(self, kernel):
-            return kernel(Batch(codes, labels))
-
-    return Protected(Rows(), TOY, Generous())
+    return Protected(Rows(codes, labels), TOY, Paid(), mechanisms)
 
 
 def tables(most: int):
     return [t for size in range(most + 1) for t in combinations_with_replacement(UNIVERSE, size)]
 
 
-def exact_of(monkeypatch, ask):
-    """What a question would show without noise, and what its noise covers."""
-    seen = []
-    monkeypatch.setattr(wall, "laplace_counts", lambda exact, scale, bits: seen.append(exact) or exact)
-    monkeypatch.setattr(
-        wall, "permute_and_flip", lambda s, rate, bits: seen.append(s.copy()) or s.argmax(axis=1)
-    )
-    return lambda table: (ask(toy(table)), seen.pop())[1]
+def exact_of(ask):
+    """What a question would show without noise."""
+    mechanisms = Noiseless()
+    return lambda table: (ask(toy(table, mechanisms)), mechanisms.seen.pop())[1]
 
 
 @pytest.mark.parametrize(
@@ -397,9 +375,9 @@ def exact_of(monkeypatch, ask):
         (lambda p: p.choose(["x >= 0", "x >= 1", "g = a"], least=True, epsilon=1), 3),
     ],
 )
-def test_counts_move_by_one_and_all_the_same_way(ask, l1, monkeypatch):
+def test_counts_move_by_one_and_all_the_same_way(ask, l1):
     """Every score by at most one, none of them against another, and only in one group."""
-    exact = exact_of(monkeypatch, ask)
+    exact = exact_of(ask)
     moves = []
     for table in tables(2):
         for more in UNIVERSE:
@@ -411,7 +389,7 @@ def test_counts_move_by_one_and_all_the_same_way(ask, l1, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [HALF, Fraction(1, 4), Fraction(9, 10)])
-def test_quantile_scores_move_by_their_sensitivity_at_most(share, monkeypatch):
+def test_quantile_scores_move_by_their_sensitivity_at_most(share):
     """max(q, 1 − q) of a row, in both directions at once: twice that between two candidates."""
     units, sensitivity = share.denominator, max(share, 1 - share) * share.denominator
     worst, apart = 0, 0
@@ -425,25 +403,22 @@ def test_quantile_scores_move_by_their_sensitivity_at_most(share, monkeypatch):
             worst, apart = max(worst, np.abs(move).max()), max(apart, move.max() - move.min())
     assert worst == sensitivity
     assert sensitivity < apart <= 2 * sensitivity
-    rates = []
-    monkeypatch.setattr(
-        wall, "permute_and_flip", lambda s, rate, bits: rates.append(rate) or np.zeros(len(s), np.int64)
-    )
-    toy([UNIVERSE[0]]).noisy_quantile("x", share, epsilon=1)
-    assert rates == [1 / Fraction(2 * sensitivity)] and units == share.denominator
+    mechanisms = Noiseless()
+    toy([UNIVERSE[0]], mechanisms).noisy_quantile("x", share, epsilon=1)
+    assert [law.parameter for law in mechanisms.laws] == [1 / Fraction(2 * sensitivity)]
+    assert units == share.denominator
 
 
-def law_of(ask, table, law, odds, monkeypatch):
+def law_of(ask, table, odds, rates):
     explorer = Explorer()
-    law = lru_cache(law)
 
-    def choose(scores, rate, bits):
-        laws = [law(tuple(row), odds(rate)) for row in scores.tolist()]
-        return np.array([explorer.choose(list(enumerate(p))) for p in laws])
+    def run():
+        mechanisms = AtOdds(explorer, odds)
+        answer = ask(toy(table, mechanisms))
+        rates.update(mechanisms.rates)
+        return tuple(answer.values.ravel().tolist())
 
-    monkeypatch.setattr(wall, "permute_and_flip", choose)
-    monkeypatch.setattr(wall, "exponential", choose)
-    return explorer.law(lambda: tuple(ask(toy(table)).values.ravel().tolist()))
+    return explorer.law(run)
 
 
 QUESTIONS = {
@@ -459,20 +434,15 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("cost", ["epsilon", "rho"])
-def test_choices_keep_epsilon_exactly_over_all_neighbours(name, cost, monkeypatch):
+def test_choices_keep_epsilon_exactly_over_all_neighbours(name, cost):
     """At odds of e^(−ε/divisor) = 1/2 a unit no answer is over e^ε = 2^divisor likelier; at 1/4 some are."""
     ask, divisor = QUESTIONS[name]
-    law = permute_and_flip_law if cost == "epsilon" else exponential_law
     price = {"epsilon": 1} if cost == "epsilon" else {"rho": "1/8"}
     rates = set()
     small = tables(3 if divisor > 1 else 2)
 
     def worst(odds) -> Fraction:
-        def seen(rate):
-            rates.add(rate)
-            return odds
-
-        laws = {t: law_of(lambda p: ask(p, price), t, law, seen, monkeypatch) for t in small}
+        laws = {t: law_of(lambda p: ask(p, price), t, odds, rates) for t in small}
         return max(largest_ratio(laws[t], laws[other]) for t in small for other in neighbours(t, []))
 
     assert worst(HALF) <= 2**divisor
@@ -482,7 +452,7 @@ def test_choices_keep_epsilon_exactly_over_all_neighbours(name, cost, monkeypatc
 
 def test_samples_of_the_exponential_mechanism_follow_its_law_however_many_tries_it_takes():
     scores = np.tile([0, -3, -3, *[-9] * 60], (60_000, 1))
-    chosen = mechanisms.exponential(scores, Fraction(1, 2), StudyBits(1))
+    chosen = Repeatable(1).choose(scores, Law("exponential", Fraction(1, 2)))
 
     def law(rate):
         weights = np.exp(scores[0] * rate)
@@ -497,7 +467,7 @@ def test_quantile_samples_have_the_law_of_permute_and_flip():
     wanted = permute_and_flip_law(
         quantile_scores(np.array([[1, 2, 2]]), HALF)[0].tolist(), Fraction(np.exp(-0.25))
     )
-    protected = Protected(protect(frame, TOY, Generous())._engine, TOY, Generous())
+    protected = protect(frame, TOY, Paid(), mechanisms=Secure())
     drawn = np.array([protected.noisy_quantile("x", "1/2", epsilon="1/2").value for _ in range(2000)])
     assert follows(drawn, {k: float(p) for k, p in enumerate(wanted)})
     assert not follows(drawn, {k: float(p) for k, p in enumerate(wanted[::-1])})
@@ -511,9 +481,9 @@ def test_every_question_costs_what_it_says_before_a_row_is_read():
     seen = []
 
     class Watched:
-        def sum(self, kernel):
+        def sum(self, tally):
             seen.append(account.spent())
-            return kernel(Batch(np.zeros((2, 3), np.uint8), np.zeros(3, np.uint8)))
+            return tally(Batch(np.zeros((2, 3), np.uint8), np.zeros(3, np.uint8), np.arange(3)))
 
     protected = Protected(Watched(), TOY, account)
     price = {"epsilon": "1/10"}
@@ -554,14 +524,14 @@ def test_a_question_beyond_the_budget_is_refused_unread():
 @pytest.mark.parametrize("scale", [0.3, 1, 10, 250])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_laplace_margin(scale, confidence):
-    k = noise_margin("laplace", Fraction(str(scale)), confidence)
+    k = Law("laplace", Fraction(str(scale))).margin(confidence)
     inside = [sum(laplace_probability(j, scale) for j in range(-m, m + 1)) for m in (k - 1, k)]
     assert inside[1] >= confidence - 1e-12 and (k == 0 or inside[0] < confidence)
 
 
 def test_gaussian_margin():
     law = gaussian_probabilities(400, 50.0)
-    k = noise_margin("gaussian", Fraction(50), 0.95)
+    k = Law("gaussian", Fraction(50)).margin(0.95)
     assert law[400 - k : 401 + k].sum() >= 0.95 > law[401 - k : 400 + k].sum()
 
 
@@ -570,7 +540,7 @@ def test_selection_margin_is_the_worst_case_exactly(law):
     """Over all scores of four candidates; it is reached by one best and three others just behind it."""
     exact_law = permute_and_flip_law if law == "permute-and-flip" else exponential_law
     odds = Fraction(np.exp(-0.5))
-    gap = selection_margin(law, 4, Fraction(1, 2), 0.9)
+    gap = Law(law, Fraction(1, 2)).gap(4, 0.9)
 
     def missed(scores, g):
         p = exact_law(scores, odds)
@@ -580,7 +550,7 @@ def test_selection_margin_is_the_worst_case_exactly(law):
     worst = max(missed((gap + 2, *rest), gap) for rest in combinations_with_replacement(reach, 3))
     assert worst <= 0.1
     assert missed((gap, 0, 0, 0), gap - 1) > 0.1
-    assert selection_margin(law, 1, Fraction(1, 2), 0.9) == 0
+    assert Law(law, Fraction(1, 2)).gap(1, 0.9) == 0
 
 
 def test_confidence_is_a_probability():

@@ -19,8 +19,8 @@ from privet.kernels.gradients import (
     sum_gradients_by_leaf,
 )
 from privet.kernels.score import score
-from privet.privacy import Charge, Cost, StudyBits
-from privet.privacy.gradients import gradient_clip, gradient_grid
+from privet.privacy import Charge, Cost, Repeatable
+from privet.privacy.questions.boosting import LabelRows, gradient_clip, gradient_grid
 from privet.soundness import check_additive, check_bins
 from privet.structure import Additive, Bins
 
@@ -291,10 +291,10 @@ def test_the_wall_refuses_a_feature_asked_twice_or_unknown(features):
     assert not protected.asked
 
 
-def _protected(budget: Budget | None = None, bits=None, account=None):
+def _protected(budget: Budget | None = None, account=None):
     account = account or Ledger().create("people", budget)
     table = {"a": ["x", "z"], "b": [None, "x"], "y": [0, 2]}
-    return protect(pd.DataFrame(table), SCHEMA, account, bits=bits)
+    return protect(pd.DataFrame(table), SCHEMA, account)
 
 
 def test_a_refined_plan_costs_no_more_than_its_reserve():
@@ -302,10 +302,10 @@ def test_a_refined_plan_costs_no_more_than_its_reserve():
     protected = _protected(account=account)
     protected.reserve([Charge("later", Cost.pure("0.5"))])
     with pytest.raises(QuestionError, match="left of the plan"):
-        protected.refine([Charge("rows by label", Cost.pure("0.6"))])
+        protected.refine([LabelRows.plan(Cost.pure("0.6"))])
     with pytest.raises(QuestionError, match="left of the plan"):
-        protected.refine([Charge("rows by label", Cost.zcdp("0.1"))])
-    protected.refine([Charge("rows by label", Cost.pure("0.25"))] * 2)
+        protected.refine([LabelRows.plan(Cost.zcdp("0.2"))])
+    protected.refine([LabelRows.plan(Cost.pure("0.25"))] * 2)
     for _ in range(2):
         protected.noisy_label_rows(epsilon="0.25")
     assert account.spent().epsilon == Fraction(1, 2)
@@ -327,7 +327,7 @@ def test_noise_has_the_stated_deviation(price):
         np.zeros((0, 4, 1)),
     )
     account = Ledger().create("people", Budget(1, 1e-6))
-    protected = protect(np.zeros((1, 2)), wide, account, np.array([1]), StudyBits(3))
+    protected = protect(np.zeros((1, 2)), wide, account, np.array([1]), Repeatable(3))
     noisy = protected.noisy_bin_gradients(additive, [0, 1], **price)
     noise = noisy.values[:, 0] - np.isin(np.arange(bins.n_bins), bins.first[:2]) * 0.5
     ratio = np.sqrt((noise**2).mean()) / noisy.sd

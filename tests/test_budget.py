@@ -13,20 +13,29 @@ from hypothesis import strategies as st
 
 from laws import PRECISE, gaussian_probabilities
 from privet.audit.exact import largest_ratio
+from privet.checks import exact
 from privet.errors import QuestionError
 from privet.privacy import Budget, Cost, in_parallel, in_sequence
-from privet.privacy.budget import exact, rho_at_order, rho_of
+from privet.privacy.budget import UNITS, rho_at_order, rho_of
 
 epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=20, max_denominator=10**4)
+
+
+def on_grid(value: Fraction) -> Fraction:
+    """What is asked for, rounded down to the grid."""
+    return Fraction(value * UNITS // 1, UNITS)
+
+
+def rho_up(value: Fraction) -> Fraction:
+    """What it costs besides, rounded up."""
+    return Fraction(-(-value * UNITS**2 // 1), UNITS**2)
 
 
 def test_what_a_user_writes_is_what_counts():
     assert exact(0.1) == Fraction(1, 10)
     assert exact("1/3") == Fraction(1, 3)
     assert Budget(0.3).allows(in_sequence([Cost.pure(0.1)] * 3))
-    assert not Budget(0.3).allows(
-        in_sequence([*[Cost.pure(0.1)] * 3, Cost(Fraction(1, 10**30), Fraction(0))])
-    )
+    assert not Budget(0.3).allows(in_sequence([*[Cost.pure(0.1)] * 3, Cost(1, 0)]))
 
 
 @pytest.mark.parametrize(
@@ -46,10 +55,11 @@ def test_a_delta_outside_its_range_is_refused(value):
 @given(st.lists(epsilons, min_size=1, max_size=8))
 def test_sequence_adds_and_parallel_takes_the_largest(values):
     costs = [Cost.pure(value) for value in values]
-    assert in_sequence(costs).epsilon == sum(values)
-    assert in_parallel(costs).epsilon == max(values)
-    assert in_sequence(costs).rho == sum(v**2 / 2 for v in values)
-    assert in_parallel(costs).rho == max(v**2 / 2 for v in values)
+    paid = [on_grid(value) for value in values]
+    assert in_sequence(costs).epsilon == sum(paid)
+    assert in_parallel(costs).epsilon == max(paid)
+    assert in_sequence(costs).rho == sum(rho_up(v**2 / 2) for v in paid)
+    assert in_parallel(costs).rho == max(rho_up(v**2 / 2) for v in paid)
 
 
 def test_numbers_of_numpy_count_as_what_they_are():
@@ -58,7 +68,7 @@ def test_numbers_of_numpy_count_as_what_they_are():
 
 
 def test_a_cost_cannot_be_negative():
-    for cost in ((Fraction(-1), Fraction(0)), (None, Fraction(-1))):
+    for cost in ((-1, 0), (None, -1)):
         with pytest.raises(QuestionError, match="negative"):
             Cost(*cost)
 
@@ -180,8 +190,69 @@ def test_pure_costs_fit_a_budget_with_a_delta_either_way():
     assert many.epsilon > 1 and budget.allows(many)
     assert budget.allows(Cost.zcdp(budget.rho))
     assert not budget.allows(Cost.zcdp(budget.rho + Fraction(1, 10**20)))
+    assert not budget.allows(in_sequence([Cost.zcdp(budget.rho), Cost(None, 1)]))
 
 
 def test_bounded_range_selection_costs_an_eighth():
     assert Cost.pure(2, bounded_range=True).rho == Fraction(1, 2)
     assert Cost.pure(2).rho == 2
+
+
+PRIMES = [p for p in range(1009, 9_500) if all(p % d for d in range(2, int(p**0.5) + 1))][:1000]
+
+
+def test_sums_stay_as_short_after_a_thousand_questions_as_after_one():
+    """At ε = 1/p, p prime: as fractions the sum of ρ would have a denominator of thousands of digits."""
+    total = in_sequence(Cost.pure(Fraction(1, p)) for p in PRIMES)
+    assert len(PRIMES) == 1000
+    assert 10**12 % total.epsilon.denominator == 0 and 10**24 % total.rho.denominator == 0
+    exactly = sum(Fraction(1, p) for p in PRIMES)
+    assert exactly - Fraction(1000, UNITS) < total.epsilon <= exactly
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**6))
+def test_what_is_asked_is_rounded_down_and_what_it_costs_besides_up(epsilon):
+    """So noise is never smaller than what is paid for, in either law of composition."""
+    pure, ranged = Cost.pure(epsilon), Cost.pure(epsilon, bounded_range=True)
+    paid = pure.epsilon
+    assert epsilon - Fraction(1, UNITS) < paid <= epsilon
+    for cost, parts in ((pure, 2), (ranged, 8)):
+        assert cost.epsilon == paid
+        assert paid**2 / parts <= cost.rho < paid**2 / parts + Fraction(1, UNITS**2)
+    assert Budget(epsilon).epsilon == paid
+    assert Budget(epsilon).allows(pure) and not Budget(epsilon).allows(in_sequence([pure, Cost(1, 0)]))
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**3))
+def test_a_rho_is_rounded_down_and_needs_a_unit_at_least(rho):
+    assert rho - Fraction(1, UNITS**2) < Cost.zcdp(rho).rho <= rho
+    with pytest.raises(QuestionError, match="1e-24"):
+        Cost.zcdp(Fraction(1, 10**25))
+
+
+@given(st.one_of(st.none(), st.fractions(min_value=0, max_value=10)), st.fractions(min_value=0, max_value=10))
+def test_fractions_of_older_ledgers_are_rounded_up(epsilon, rho):
+    cost = Cost.rounded_up(epsilon, rho)
+    assert (cost.epsilon is None) == (epsilon is None)
+    assert rho <= cost.rho < rho + Fraction(1, UNITS**2)
+    assert epsilon is None or epsilon <= cost.epsilon < epsilon + Fraction(1, UNITS)
+
+
+def test_a_cost_exceeds_another_where_the_other_does_not_pay_for_it():
+    pure, ranged = Cost.pure(1), Cost.pure(1, bounded_range=True)
+    assert pure.exceeds(ranged) and not ranged.exceeds(pure) and not pure.exceeds(pure)
+    assert Cost(None, 1).exceeds(pure) and not pure.exceeds(Cost(None, pure.rho_units))
+    assert pure.exceeds(Cost(None, pure.rho_units - 1))
+    assert Cost.pure("1.5").exceeds(Cost(UNITS, 10 * UNITS**2))
+
+
+def test_units_of_a_cost_are_plain_whole_numbers():
+    class Shrinking(int):
+        def __add__(self, other):
+            return other
+
+        __radd__ = __add__
+
+    cost = Cost(Shrinking(5), Shrinking(7))
+    assert in_sequence([cost, Cost(1, 1)]) == Cost(6, 8)
+    assert type(cost.epsilon_units) is type(cost.rho_units) is int

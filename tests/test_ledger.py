@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import multiprocessing
 import signal
 import sqlite3
@@ -19,12 +21,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Schema
-from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, UnknownAccount
+from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, QuestionError, UnknownAccount
 from privet.privacy import Account, Budget, Charge, Cost, Ledger, Protected, Receipt, in_sequence
+
+
+def on_grid(epsilon: Fraction) -> Fraction:
+    return Cost.pure(epsilon).epsilon
 
 
 def charge(epsilon, question="how many") -> Charge:
     return Charge(question, Cost.pure(epsilon))
+
+
+def with_batches(*names) -> Account:
+    """An account of ε = 1 whose owner declared some batches."""
+    account = Ledger().create("census", Budget(1))
+    for name in names:
+        account.ledger.declare_batch("census", name)
+    return account
 
 
 @pytest.fixture
@@ -99,7 +113,7 @@ def test_accounts_do_not_pay_for_each_other():
 
 
 def test_batches_declared_disjoint_cost_in_parallel():
-    account = Ledger().create("census", Budget(1))
+    account = with_batches("spring", "autumn")
     spring, autumn = account.batch("spring"), account.batch("autumn")
     spring.reserve([charge("0.6")])
     autumn.reserve([charge("0.5")])
@@ -115,9 +129,31 @@ def test_batches_declared_disjoint_cost_in_parallel():
 
 def test_a_batch_nobody_declared_is_refused():
     ledger = Ledger()
-    ledger.create("census", Budget(1))
+    account = ledger.create("census", Budget(1))
     with pytest.raises(BudgetError, match="never declared"):
         ledger.reserve("census", [charge("0.1")], batch="spring")
+    with pytest.raises(BudgetError, match="never declared"):
+        account.batch("spring")
+    ledger.create("strangers", Budget(1))
+    ledger.declare_batch("strangers", "spring")
+    with pytest.raises(BudgetError, match="never declared"):
+        account.batch("spring")
+    assert [event["kind"] for event in ledger.history("census")] == ["budget"]
+
+
+def test_a_declaration_is_the_owners_and_kept(path):
+    """Nothing that holds an account alone can declare: neither the account nor protected rows."""
+    account = Ledger(path).create("census", Budget(1))
+    with pytest.raises(UnknownAccount):
+        account.ledger.declare_batch("strangers", "spring")
+    for odd in ("", "  ", None, 7):
+        with pytest.raises(BudgetError, match="needs a name"):
+            account.ledger.declare_batch("census", odd)
+    for _ in range(2):
+        account.ledger.declare_batch("census", "spring")
+    assert [event["kind"] for event in Ledger(path).history("census")] == ["budget", "batch"]
+    assert Ledger(path).account("census").batch("spring").batch_name == "spring"
+    assert not any("declare" in name for name in (*dir(Account), *dir(Protected)))
 
 
 def test_a_budget_in_pure_epsilon_refuses_what_needs_a_delta():
@@ -141,7 +177,7 @@ def test_of_two_plans_the_dearer_counts_until_one_is_settled(path):
     pure, gaussian = [Charge("sum", Cost.pure("0.8"))], [Charge("sum", Cost.zcdp(budget.rho / 2))]
     for settle, spent in (("instead", gaussian), ("charges", pure)):
         receipt = account.reserve(pure, instead=gaussian)
-        assert Account(Ledger(path), "census").spent() == Cost(None, pure[0].cost.rho)
+        assert Account(Ledger(path), "census").spent() == Cost(None, pure[0].cost.rho_units)
         with pytest.raises(BudgetExceeded):
             account.reserve([charge("0.1")])
         account.settle(receipt, settle)
@@ -288,13 +324,13 @@ def test_copies_of_an_account_spend_from_the_same_purse():
     st.lists(
         st.tuples(
             st.sampled_from([None, "a", "b"]),
-            st.fractions(min_value=Fraction(1, 50), max_value=1, max_denominator=50),
+            st.fractions(min_value=Fraction(1, 50), max_value=1, max_denominator=50).map(on_grid),
         ),
         max_size=25,
     )
 )
 def test_no_person_is_ever_exposed_beyond_the_budget(asked):
-    account = Ledger().create("census", Budget(1))
+    account = with_batches("a", "b")
     accounts = {None: account, "a": account.batch("a"), "b": account.batch("b")}
     exposed = {"a": Fraction(0), "b": Fraction(0), "other": Fraction(0)}
     for batch, epsilon in asked:
@@ -311,7 +347,7 @@ def test_no_person_is_ever_exposed_beyond_the_budget(asked):
 
 
 EDITS = {
-    "a charge made smaller": "UPDATE event SET body=replace(body, '\"1/2\"', '\"1/99\"') WHERE number=2",
+    "a charge made smaller": "UPDATE event SET body=replace(body, '\"0.5\"', '\"0.1\"') WHERE number=2",
     "a budget made larger": 'UPDATE event SET body=replace(body, \'"epsilon": "1"\', \'"epsilon": "9"\')'
     " WHERE number=1",
     "a hash": "UPDATE event SET hash=replace(hash, 'a', 'b') WHERE number=3",
@@ -376,12 +412,11 @@ def test_processes_that_spend_at_once_never_exceed_the_budget(path):
 KILLED = textwrap.dedent(
     """
     import os, signal, sqlite3, sys
-    import numpy as np
-    from privet import Budget, Continuous, Label, Ledger, Schema, protect
-    from privet.engines import memory
+    from privet import Continuous, Label, Ledger, Schema
+    from privet.data import no_rows
+    from privet.engines import MemoryEngine
+    from privet.privacy import Protected, Secure
     from privet.privacy import ledger as ledger_module
-    from privet.privacy import protected as protected_module
-    from privet.privacy import wall
 
     path, last_step = sys.argv[1], int(sys.argv[2])
     steps = 0
@@ -403,19 +438,22 @@ KILLED = textwrap.dedent(
     connect = sqlite3.connect
     ledger_module.sqlite3.connect = lambda *a, **k: connect(*a, factory=Connection, **k)
 
-    def around(module, name):
-        original = getattr(module, name)
-        def wrapped(*args, **kwargs):
-            step("before " + name)
-            result = original(*args, **kwargs)
-            step("after " + name)
-            return result
-        setattr(module, name, wrapped)
-
-    around(protected_module, "encode")
-    around(wall, "laplace_counts")
     schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
-    people = protect(np.zeros((7, 1)), schema, Ledger(path).account("census"), np.zeros(7))
+
+    def load():
+        step("before load")
+        codes = no_rows(schema)
+        step("after load")
+        return codes
+
+    class Stepping(Secure):
+        def add(self, exact, law):
+            step("before add")
+            noisy = super().add(exact, law)
+            step("after add")
+            return noisy
+
+    people = Protected(MemoryEngine(load), schema, Ledger(path).account("census"), Stepping())
     answer = people.noisy_count(epsilon="1/4")
     print("answered", flush=True)
     """
@@ -436,21 +474,22 @@ def test_killed_at_any_step_no_answer_is_uncharged_and_no_charge_is_lost(path):
         assert run.returncode == (0 if "answered" in log else -signal.SIGKILL), run.stderr
         committed = "after COMMIT" in log.partition("after INSERT")[2]
         assert now - spent == Fraction(1, 4) if committed else True
-        if "encode" in log or "answered" in log:
+        if "load" in log or "answered" in log:
             assert committed
         spent, step = now, step + 1
-    assert "before encode" in log and step > 15
+    assert "before load" in log and "after add" in log and step > 15
 
 
 def test_a_crash_while_reading_counts_as_spent(path, schema):
     class Broken:
-        def sum(self, kernel):
-            raise OSError("the disk is gone")
+        def sum(self, tally):
+            raise OSError("the disk is gone at row 4711")
 
     account = Ledger(path).create("census", Budget(1))
     people = Protected(Broken(), schema, account)
-    with pytest.raises(OSError, match="disk"):
+    with pytest.raises(QuestionError, match="stays spent") as refused:
         people.noisy_count(epsilon="1/2")
+    assert refused.value.__context__ is None and refused.value.__cause__ is None
     assert account.spent().epsilon == Fraction(1, 2)
 
 
@@ -460,3 +499,88 @@ def test_spending_equals_the_sum_of_all_charges(path):
     for cost in costs:
         account.reserve([Charge("q", cost)])
     assert account.spent() == in_sequence(costs)
+
+
+def write_older(path, events) -> list[str]:
+    """A ledger as version 0.1 wrote it: fractions, and no salt. Returns the hashes of its events."""
+    Ledger(path).close()
+    digest, hashes = "privet ledger 1", []
+    with sqlite3.connect(path) as db:
+        for event in events:
+            body = json.dumps(
+                {**event, "account": "census", "time": "2026-01-01T00:00:00+00:00"}, sort_keys=True
+            )
+            digest = hashlib.sha256(f"{digest}\n{body}".encode()).hexdigest()
+            db.execute("INSERT INTO event (body, hash) VALUES (?, ?)", (body, digest))
+            hashes.append(digest)
+    return hashes
+
+
+def test_ledgers_with_fractions_still_open_and_their_receipts_hold(path):
+    third = {"question": "q", "epsilon": "1/3", "rho": "1/18", "composition": "sequence"}
+    gaussian = {"question": "q", "epsilon": None, "rho": "1/7000", "composition": "sequence"}
+    hashes = write_older(
+        path,
+        [
+            {"kind": "budget", "epsilon": "2/3", "delta": "1/1000000", "schema": None},
+            {"kind": "charge", "batch": None, "schema": "f00", "charges": [third]},
+            {"kind": "batch", "batch": "spring"},
+            {"kind": "charge", "batch": "spring", "schema": "f00", "charges": [gaussian], "instead": [third]},
+            {"kind": "settle", "number_settled": 4, "plan": "instead"},
+        ],
+    )
+    ledger = Ledger(path)
+    account = ledger.account("census")
+    spent = account.spent()
+    assert Fraction(2, 3) <= spent.epsilon < Fraction(2, 3) + Fraction(1, 10**11)
+    assert Fraction(1, 9) <= spent.rho < Fraction(1, 9) + Fraction(1, 10**20)
+    for number in (2, 4):
+        assert ledger.holds(Receipt("census", number, hashes[number - 1]))
+    assert not ledger.holds(Receipt("census", 2, hashes[3]))
+    # What is charged now follows on the same chain, on the grid.
+    with pytest.raises(BudgetExceeded):
+        account.reserve([charge(1)])
+    ledger.grant("census", Budget(2))
+    receipt = account.reserve([charge("1/3")], "f00")
+    assert Ledger(path).holds(receipt) and Ledger(path).history("census")[-1]["charges"][0]["epsilon"] == (
+        "0.333333333333"
+    )
+
+
+def test_a_ledger_stays_short_after_a_thousand_questions():
+    account = Ledger().create("census", Budget(100))
+    account.reserve([charge(Fraction(1, 1000 + 2 * k + 1)) for k in range(1000)])
+    (event,) = [e for e in account.ledger.history("census") if e["kind"] == "charge"]
+    assert max(len(c[unit]) for c in event["charges"] for unit in ("epsilon", "rho")) <= 26
+    assert account.spent() == in_sequence(Charge.from_dict(c).cost for c in event["charges"])
+    assert len(str(account.spent().rho)) < 60
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**6), st.booleans())
+def test_what_a_ledger_keeps_of_a_charge_is_what_it_cost(epsilon, with_epsilon):
+    cost = Cost.pure(epsilon) if with_epsilon else Cost(None, Cost.pure(epsilon).rho_units)
+    assert Charge.from_dict(json.loads(json.dumps(Charge("q", cost).to_dict()))).cost == cost
+
+
+def test_a_receipt_cannot_be_recomputed_from_what_is_public():
+    """The same events at the same second have other hashes: fresh secret bits are under each."""
+    receipts = []
+    for _ in range(2):
+        account = Ledger().create("census", Budget(1))
+        receipts.append(account.reserve([charge("1/2")]))
+        events = account.ledger.history("census")
+        assert all(len(bytes.fromhex(event["salt"])) == 16 for event in events)
+        assert len({event["salt"] for event in events}) == len(events)
+    assert receipts[0].hash != receipts[1].hash
+    # The attack: all that is public, at the very time of the events, without the salts.
+    digest = "privet ledger 1"
+    for event in events:
+        public = {key: value for key, value in event.items() if key not in ("salt", "number", "hash")}
+        digest = hashlib.sha256(f"{digest}\n{json.dumps(public, sort_keys=True)}".encode()).hexdigest()
+    assert digest != receipts[1].hash
+    # With them it is the hash: nothing else is under it.
+    digest = "privet ledger 1"
+    for event in events:
+        body = {key: value for key, value in event.items() if key not in ("number", "hash")}
+        digest = hashlib.sha256(f"{digest}\n{json.dumps(body, sort_keys=True)}".encode()).hexdigest()
+    assert digest == receipts[1].hash

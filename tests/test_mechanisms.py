@@ -8,10 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from laws import exponential_law, follows, gaussian_probabilities
-from privet.audit.exact import Explorer, largest_ratio, permute_and_flip_law
-from privet.privacy import mechanisms
-from privet.privacy.bits import SecureBits, StudyBits
+from laws import choice_law, exponential_law, follows, gaussian_probabilities
+from privet.answers import EXPONENTIAL, PERMUTE_AND_FLIP, Law
+from privet.audit.exact import largest_ratio, permute_and_flip_law
+from privet.noise.samplers import LAPLACE
+from privet.privacy import Repeatable, Secure
+from privet.privacy.laws import selection_rate
 
 HALF = Fraction(1, 2)
 """exp(−ε) for ε = log 2: probabilities become fractions, and e^ε is exactly 2."""
@@ -19,27 +21,14 @@ HALF = Fraction(1, 2)
 COUNTS = list(product(range(4), repeat=3))
 
 
-def exact_law(mechanism, scores, odds, monkeypatch):
-    """Law of the mechanism's own code, with its coins and its choices enumerated."""
-    explorer = Explorer()
-    most = max(scores) - min(scores)
-
-    def geometric(rate, size, bits):
-        tails = [(k, (1 - odds) * odds**k) for k in range(most)]
-        return np.array([explorer.choose([*tails, (most, odds**most)]) for _ in range(size)])
-
-    def uniform_below(bounds, bits):
-        return np.array([explorer.choose([(i, Fraction(1, int(b))) for i in range(b)]) for b in bounds])
-
-    monkeypatch.setattr(mechanisms, "geometric", geometric)
-    monkeypatch.setattr(mechanisms, "uniform_below", uniform_below)
-    return explorer.law(lambda: int(mechanism(np.array([scores]), Fraction(1), None)[0]))
-
-
+@pytest.mark.parametrize(
+    ("name", "law_of"), [(PERMUTE_AND_FLIP, permute_and_flip_law), (EXPONENTIAL, exponential_law)]
+)
 @pytest.mark.parametrize("scores", [(0, 0, 0), (3, 1, 0), (2, 2, 1), (0, 2, 1), (5, 4)])
-def test_permute_and_flip_code_has_the_law_of_the_paper(scores, monkeypatch):
-    law = exact_law(mechanisms.permute_and_flip, scores, HALF, monkeypatch)
-    assert [law.get(i, 0) for i in range(len(scores))] == permute_and_flip_law(scores, HALF)
+def test_the_code_of_a_selection_has_the_law_of_the_paper(name, law_of, scores):
+    """The mechanism's own code, its coins and its choices enumerated."""
+    law = dict(choice_law(name, tuple(max(scores) - score for score in scores), HALF))
+    assert [law.get(i, 0) for i in range(len(scores))] == law_of(scores, HALF)
 
 
 @pytest.mark.parametrize("law_of", [permute_and_flip_law, exponential_law])
@@ -78,15 +67,15 @@ def test_general_selection_needs_the_factor_two(law_of):
 
 
 def test_selection_rate():
-    assert mechanisms.selection_rate(Fraction(1), Fraction(2), monotone=True) == Fraction(1, 2)
-    assert mechanisms.selection_rate(Fraction(1), Fraction(2), monotone=False) == Fraction(1, 4)
+    assert selection_rate(Fraction(1), Fraction(2), monotone=True) == Fraction(1, 2)
+    assert selection_rate(Fraction(1), Fraction(2), monotone=False) == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("law_of", [permute_and_flip_law, exponential_law])
 def test_selection_samples_follow_the_law_and_no_mutant(law_of):
-    mechanism = mechanisms.permute_and_flip if law_of is permute_and_flip_law else mechanisms.exponential
+    name = PERMUTE_AND_FLIP if law_of is permute_and_flip_law else EXPONENTIAL
     scores = (7, 5, 5, 0)
-    chosen = mechanism(np.tile(scores, (100_000, 1)), Fraction(1, 3), SecureBits())
+    chosen = Secure().choose(np.tile(scores, (100_000, 1)), Law(name, Fraction(1, 3)))
     law = {
         rate: dict(enumerate(float(p) for p in law_of(scores, Fraction(np.exp(-rate)))))
         for rate in (1 / 3, 0.9 / 3, 1.1 / 3)
@@ -127,29 +116,14 @@ def test_discrete_gaussian_keeps_rho():
         assert divergence > 0.97 * rho * order
 
 
-def test_single_counts_come_from_opendp_and_follow_the_law():
-    draws = np.array(
-        [mechanisms.laplace_counts(np.array([100]), Fraction(1), SecureBits())[0] for _ in range(3000)]
-    )
+def test_single_counts_follow_the_law():
+    law, secure = Law(LAPLACE, Fraction(1)), Secure()
+    draws = np.array([secure.add(np.array([100]), law)[0] for _ in range(3000)])
     q = np.exp(-1)
     assert follows(draws - 100, {k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-20, 21)})
     assert not follows(draws - 101, {k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-20, 21)})
 
 
-def test_opendp_never_gets_a_scale_that_is_too_small(monkeypatch):
-    scales = []
-
-    def make_laplace(domain, metric, scale):
-        scales.append(scale)
-        return lambda value: value
-
-    monkeypatch.setattr(mechanisms, "make_laplace", make_laplace)
-    for scale in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(5)):
-        mechanisms.laplace_counts(np.array([1]), scale, SecureBits())
-        assert Fraction(scales[-1]) >= scale
-        assert float(Fraction(scales[-1]) / scale) == pytest.approx(1, abs=1e-15)
-
-
 def test_study_noise_is_repeatable_for_single_counts_too():
-    draw = [mechanisms.laplace_counts(np.array([0]), Fraction(50), StudyBits(1))[0] for _ in (1, 2)]
+    draw = [Repeatable(1).add(np.array([0]), Law(LAPLACE, Fraction(50)))[0] for _ in (1, 2)]
     assert draw[0] == draw[1]

@@ -13,25 +13,26 @@ import pandas as pd
 import pytest
 
 import twins
-from laws import follows, laplace_probability
+from laws import AtOdds, Noiseless, follows, laplace_probability
 from privet import Budget, Categorical, Label, Ledger, Schema, protect
-from privet.audit.exact import Explorer, largest_ratio, neighbours, permute_and_flip_law
+from privet.answers import sparse_threshold
+from privet.audit.exact import Explorer, largest_ratio, neighbours
+from privet.audit.mutants import PartsByPosition
+from privet.audit.stand import Paid, Rows
 from privet.data import Codes
-from privet.engines import Batch, MemoryEngine
+from privet.engines import MemoryEngine
 from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError
 from privet.kernels.count import count_leaves
 from privet.privacy import (
     Account,
-    Charge,
     Cost,
+    Mechanisms,
     Protected,
-    Receipt,
-    StudyBits,
+    Repeatable,
     in_sequence,
-    tree_questions,
     wall,
 )
-from privet.privacy.sparse import sparse_threshold
+from privet.privacy.questions.columns import RowCount
 from privet.structure import CompleteTrees, LevelTrees, Views
 
 HALF = Fraction(1, 2)
@@ -45,55 +46,27 @@ def stumps(n_trees: int) -> CompleteTrees:
     return CompleteTrees(Views.of(1), view, np.ones((n_trees, 2), np.uint16), 1)
 
 
-def toy(rows, account=None, bits=None) -> Protected:
+def toy(rows, mechanisms: Mechanisms | None = None) -> Protected:
     """Protected rows of the toy schema; a table may be empty behind the wall."""
     x = np.array([[row[0] for row in rows]], np.uint8).reshape(1, -1)
     y = np.array([row[1] for row in rows], np.uint8)
-
-    class Rows:
-        def sum(self, kernel):
-            return kernel(Batch(x, y))
-
-    return Protected(Rows(), TOY, account or Generous(), bits)
+    return Protected(Rows(x, y), TOY, Paid(), mechanisms)
 
 
-class Generous:
-    """An account that pays anything, for laws that need thousands of runs."""
-
-    name = "toy"
-
-    def reserve(self, charges, schema, instead=()):
-        return Receipt("toy", 1, "")
-
-
-def enumerate_wall(explorer: Explorer, monkeypatch, odds: Fraction, part=None) -> None:
-    """Replace the wall's randomness by an enumeration of all of it."""
-
-    def choose(scores, rate, bits):
-        laws = [permute_and_flip_law(row, odds) for row in scores.tolist()]
-        return np.array([explorer.choose(list(enumerate(law))) for law in laws])
-
-    def uniform_below(bounds, bits):
-        if part is not None:
-            return np.array([part(i) for i in range(len(bounds))], np.int64)
-        options = [[(i, Fraction(1, int(b))) for i in range(b)] for b in bounds]
-        return np.array([explorer.choose(option) for option in options], np.int64)
-
-    monkeypatch.setattr(wall, "permute_and_flip", choose)
-    monkeypatch.setattr(tree_questions, "uniform_below", uniform_below)
-
-
-def label_law(rows, monkeypatch, odds, part=None):
+def label_law(rows, odds, fault=lambda sound: sound):
     """Exact law of all labels that a forest of two trees on disjoint rows releases."""
-    explorer = Explorer()
-    enumerate_wall(explorer, monkeypatch, odds, part)
-    trees = stumps(2)
-    return explorer.law(lambda: toy(rows).split(2).choose_label(trees, epsilon=1).tobytes())
+    explorer, trees = Explorer(), stumps(2)
+
+    def release():
+        protected = toy(rows, fault(AtOdds(explorer, odds)))
+        return protected.split(2).choose_label(trees, epsilon=1).tobytes()
+
+    return explorer.law(release)
 
 
-def worst_over_neighbours(monkeypatch, odds, part=None) -> Fraction:
+def worst_over_neighbours(odds) -> Fraction:
     tables = [t for size in range(4) for t in combinations_with_replacement(ROWS, size)]
-    laws = {table: label_law(table, monkeypatch, odds, part) for table in tables}
+    laws = {table: label_law(table, odds) for table in tables}
     worst = Fraction(0)
     for table in tables:
         for other in neighbours(table, []):
@@ -101,32 +74,28 @@ def worst_over_neighbours(monkeypatch, odds, part=None) -> Fraction:
     return worst
 
 
-def test_forest_on_disjoint_rows_keeps_epsilon_exactly(monkeypatch):
+def test_forest_on_disjoint_rows_keeps_epsilon_exactly():
     """All tables of up to three rows and all their neighbours: no release is more than e^ε likelier."""
-    assert worst_over_neighbours(monkeypatch, HALF) <= 2
+    assert worst_over_neighbours(HALF) <= 2
 
 
-def test_forest_with_too_little_noise_is_convicted(monkeypatch):
-    assert worst_over_neighbours(monkeypatch, HALF**2) > 2
+def test_forest_with_too_little_noise_is_convicted():
+    assert worst_over_neighbours(HALF**2) > 2
 
 
-def test_parts_given_by_position_are_convicted(monkeypatch):
+def test_parts_given_by_position_are_convicted():
     """Removing the first row moves every other row to the other part."""
-
-    def law(rows):
-        return label_law(rows, monkeypatch, HALF, part=lambda i: i % 2)
-
     rows = ((0, 0), (0, 1), (0, 0), (0, 1))
-    assert largest_ratio(law(rows), law(rows[1:])) > 2
+    laws = [label_law(each, HALF, PartsByPosition) for each in (rows, rows[1:])]
+    assert largest_ratio(*laws) > 2
 
 
-def test_one_forgotten_leaf_is_convicted(monkeypatch):
+def test_one_forgotten_leaf_is_convicted():
     """A release that shows the labels of visited leaves only tells an empty leaf from one row."""
     explorer = Explorer()
-    enumerate_wall(explorer, monkeypatch, HALF)
 
     def visited_only(rows):
-        labels = toy(rows).choose_label(stumps(1), epsilon=1)[0]
+        labels = toy(rows, AtOdds(explorer, HALF)).choose_label(stumps(1), epsilon=1)[0]
         return tuple(int(labels[x]) if any(r[0] == x for r in rows) else None for x in (0, 1))
 
     one = explorer.law(lambda: visited_only([(0, 0)]))
@@ -134,45 +103,23 @@ def test_one_forgotten_leaf_is_convicted(monkeypatch):
     assert not set(one) & set(none)
 
 
-def test_every_tree_of_a_forest_on_all_rows_gets_its_share(monkeypatch):
-    rates = []
-
-    def choose(scores, rate, bits):
-        rates.append(rate)
-        return np.zeros(len(scores), np.int64)
-
-    monkeypatch.setattr(wall, "permute_and_flip", choose)
-    toy([(0, 0)]).choose_label(stumps(5), epsilon=1)
-    toy([(0, 0)]).split(5).choose_label(stumps(5), epsilon=1)
-    assert rates == [Fraction(1, 5), Fraction(1)]
-
-
-def record_noise(monkeypatch) -> list:
-    asked = []
-
-    def add(name):
-        def noise(exact, parameter, bits):
-            asked.append((name, parameter, exact.copy()))
-            return exact
-
-        return noise
-
-    monkeypatch.setattr(wall, "laplace_counts", add("laplace"))
-    monkeypatch.setattr(wall, "gaussian_counts", add("gaussian"))
-    return asked
+def test_every_tree_of_a_forest_on_all_rows_gets_its_share():
+    mechanisms = Noiseless()
+    toy([(0, 0)], mechanisms).choose_label(stumps(5), epsilon=1)
+    toy([(0, 0)], mechanisms).split(5).choose_label(stumps(5), epsilon=1)
+    assert [law.parameter for law in mechanisms.laws] == [Fraction(1, 5), Fraction(1)]
 
 
 @pytest.mark.parametrize("n_trees", [1, 3])
-def test_histogram_noise_covers_its_sensitivity_over_all_neighbours(n_trees, monkeypatch):
+def test_histogram_noise_covers_its_sensitivity_over_all_neighbours(n_trees):
     """The exact answers of neighbours differ by the sensitivity at most, and by all of it at times."""
-    asked = record_noise(monkeypatch)
-    trees = stumps(n_trees)
+    mechanisms, trees = Noiseless(), stumps(n_trees)
     l1, l2 = [], []
     for table in (t for size in range(4) for t in product(ROWS, repeat=size)):
         for other in neighbours(table, ROWS):
-            toy(table).noisy_histogram(trees, epsilon="1/2")
-            toy(other).noisy_histogram(trees, rho="1/8")
-            (_, scale, a), (_, variance, b) = asked[-2:]
+            toy(table, mechanisms).noisy_histogram(trees, epsilon="1/2")
+            toy(other, mechanisms).noisy_histogram(trees, rho="1/8")
+            (a, b), (scale, variance) = mechanisms.seen[-2:], [law.parameter for law in mechanisms.laws[-2:]]
             l1.append(np.abs(a - b).sum())
             l2.append(((a - b) ** 2).sum())
     assert scale == n_trees / Fraction(1, 2)
@@ -212,7 +159,7 @@ def test_questions_are_charged_before_a_row_is_read(schema, account):
     seen = []
 
     class Watched:
-        def sum(self, kernel):
+        def sum(self, tally):
             seen.append(account.spent().epsilon)
             return np.array([3])
 
@@ -222,7 +169,7 @@ def test_questions_are_charged_before_a_row_is_read(schema, account):
 
 def test_a_question_beyond_the_budget_reads_nothing(schema):
     class Forbidden:
-        def sum(self, kernel):
+        def sum(self, tally):
             raise AssertionError("rows were read")
 
     account = Ledger().create("people", Budget(1))
@@ -277,7 +224,7 @@ def test_more_rows_than_the_public_bound_are_refused(people, account, schema):
 
 def test_a_plan_is_reserved_whole_and_asked_in_order(schema, account, people):
     protected = protect(pd.DataFrame(people), schema, account)
-    count = Charge("number of rows", Cost.pure(1))
+    count = RowCount.plan(Cost.pure(1))
     protected.reserve([count, count])
     assert account.spent().epsilon == 2
     protected.noisy_count(epsilon=1)
@@ -292,8 +239,8 @@ def test_answers_decide_between_two_plans_that_begin_alike(schema, people):
     for instead in (False, True):
         account = Ledger().create("people", Budget(1, "1e-6"))
         protected = protect(pd.DataFrame(people), schema, account)
-        count, rest = Charge("number of rows", Cost.pure("0.01")), Cost.zcdp("1e-3")
-        protected.reserve([count, count], instead=[count, Charge("number of rows", rest)])
+        count, rest = RowCount.plan(Cost.pure("0.01")), Cost.zcdp("1e-3")
+        protected.reserve([count, count], instead=[count, RowCount.plan(rest)])
         protected.noisy_count(epsilon="0.01")
         with pytest.raises(QuestionError, match="settle"):
             protected.refine([])
@@ -302,13 +249,13 @@ def test_answers_decide_between_two_plans_that_begin_alike(schema, people):
         with pytest.raises(QuestionError, match="two plans"):
             protected.settle(instead)
         with pytest.raises(QuestionError, match="the plan has"):
-            protected.noisy_count(**({"epsilon": "0.01"} if instead else {"rho": "1e-3"}))
+            protected.noisy_count(**({"epsilon": "0.9"} if instead else {"rho": "1e-3"}))
 
 
 def two_plans(schema, people, first, second) -> tuple[Account, Protected]:
     account = Ledger().create("people", Budget(1, "1e-6"))
     protected = protect(pd.DataFrame(people), schema, account)
-    charges = [[Charge("number of rows", Cost.pure(epsilon)) for epsilon in plan] for plan in (first, second)]
+    charges = [[RowCount.plan(Cost.pure(epsilon)) for epsilon in plan] for plan in (first, second)]
     protected.reserve(charges[0], instead=iter(charges[1]))
     return account, protected
 
@@ -343,7 +290,7 @@ def test_a_plan_is_answered_in_the_process_that_paid(schema, people, monkeypatch
 
 def test_nothing_is_asked_in_which_two_plans_differ(schema, people):
     protected = protect(pd.DataFrame(people), schema, Ledger().create("people", Budget(1, "1e-6")))
-    plans = [Charge("number of rows", Cost.pure(epsilon)) for epsilon in ("0.1", "0.2")]
+    plans = [RowCount.plan(Cost.pure(epsilon)) for epsilon in ("0.1", "0.2")]
     protected.reserve(plans[:1], instead=plans[1:])
     with pytest.raises(QuestionError, match="settle"):
         protected.noisy_count(epsilon="0.1")
@@ -352,6 +299,8 @@ def test_nothing_is_asked_in_which_two_plans_differ(schema, people):
 
 def test_a_later_batch_costs_in_parallel(schema, people):
     account = Ledger().create("people", Budget(1))
+    for name in ("first", "second"):
+        account.ledger.declare_batch("people", name)
     first = protect(pd.DataFrame(people), schema, account.batch("first"))
     first.noisy_count(epsilon=1)
     second = first.batch(pd.DataFrame(people), "second")
@@ -417,6 +366,9 @@ WRONG_TREES = {
     "tables too short for the codes": lambda t: replace(t, views=replace(t.views, table=t.views.table[:5])),
     "a feature that does not exist": lambda t: replace(t, views=replace(t.views, source=t.views.source + 7)),
     "too few nodes": lambda t: replace(t, depth=t.depth + 1),
+    "a depth that is a truth value": lambda t: replace(
+        t, depth=True, view=t.view[:, :2], threshold=t.threshold[:, :2]
+    ),
     "no tree": lambda t: replace(t, view=t.view[:0], threshold=t.threshold[:0]),
 }
 
@@ -485,7 +437,7 @@ def test_a_single_large_number_is_released_like_any_other(schema):
     """Beyond 32 bits too, and no error may quote it."""
 
     class Crowd:
-        def sum(self, kernel):
+        def sum(self, tally):
             return np.array([10**12])
 
     account = Ledger().create("people", Budget(1))
@@ -534,12 +486,12 @@ def test_protected_rows_cannot_be_copied_pickled_or_printed(schema, people, acco
     assert not hasattr(protected, "__dict__")
 
 
-def test_study_bits_make_releases_repeatable_and_say_so(schema, people, account):
+def test_repeatable_mechanisms_make_releases_repeatable_and_say_so(schema, people, account):
     sizes = [feature.n_codes for feature in schema.features]
     trees = twins.random_complete(np.random.default_rng(1), sizes, 4, 3)
 
     def release(seed):
-        protected = protect(pd.DataFrame(people), schema, account, bits=StudyBits(seed))
+        protected = protect(pd.DataFrame(people), schema, account, mechanisms=Repeatable(seed))
         assert not protected.private
         return protected.split(4).choose_label(trees, epsilon="1/10")
 

@@ -14,6 +14,7 @@ import pytest
 from laws import follows
 from privet import Budget, Categorical, Label, Ledger, QuestionError, Schema, protect
 from privet.audit.exact import Explorer, Rejected
+from privet.kernels.criteria import ENTROPY_BITS, GINI_BITS, Criterion, criterion_named, entropy_table
 from privet.kernels.splits import (
     GINI,
     INFORMATION_GAIN,
@@ -27,9 +28,9 @@ from privet.kernels.splits import (
     route_batch,
     score_splits,
 )
-from privet.privacy import SecureBits, selection
-from privet.privacy.criteria import ENTROPY_BITS, GINI_BITS, Criterion, criterion_named, entropy_table
-from privet.privacy.selection import bounded_range_epsilon, exponential_ranges, weight_table
+from privet.noise.bits import SecureBits
+from privet.noise.ranges import exponential_ranges, weight_table
+from privet.privacy.budget import UNITS, bounded_range_epsilon
 from privet.structure import MultiwayTrees, Splits, Views
 from twins import random_codes, random_multiway, seen
 from twins import route as plain_route
@@ -166,7 +167,7 @@ def test_kernel_scores_every_threshold_as_its_plain_twin(name):
     trees, splits, codes, labels = random_case(1)
     rate = Fraction(1, 50)
     numbers = scoring(name, rate, 120)
-    rows = by_leaf(route_batch(trees, codes, labels), np.ones(trees.n_leaves, bool), 3)
+    rows = by_leaf([route_batch(trees, codes, labels)], np.ones(trees.n_leaves, bool), 3)
     best, mass = score_splits(rows, trees.views, splits, 3, numbers)
     table, where = weight_table(rate), plain_route(trees, codes).T
     for leaf, choice in product(range(trees.n_leaves), range(len(splits.view))):
@@ -286,7 +287,7 @@ def test_the_right_split_is_chosen_where_it_is_clear(schema, criterion, cost):
 def test_a_choice_is_charged_once_for_all_leaves(schema, account):
     protected = protect(people(schema), schema, account)
     protected.choose_split(root(3), menu(), "max", epsilon="1/3")
-    assert account.spent().epsilon == Fraction(1, 3)
+    assert account.spent().epsilon == Fraction(UNITS // 3, UNITS)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +347,7 @@ def test_the_constants_of_the_kernel_are_those_of_the_criteria():
     assert [criterion_named(name, SMALL).number for name in NAMES] == [MAX, GINI, INFORMATION_GAIN]
 
 
-def test_one_round_of_the_code_has_exactly_the_law_of_the_exponential_mechanism(monkeypatch):
+def test_one_round_of_the_code_has_exactly_the_law_of_the_exponential_mechanism():
     """Weights of two bits and odds of one half: every integer that can be drawn, every coin, in one law."""
     scores = [{1: 2, 2: 3, 3: 0}, {0: 4}, {1: 1, 2: 3}]
     explorer = Explorer()
@@ -360,11 +361,16 @@ def test_one_round_of_the_code_has_exactly_the_law_of_the_exponential_mechanism(
             heads = min(max(weight[gap] - point, Fraction(0)), Fraction(1))
             return explorer.choose([(side, p) for side, p in ((True, heads), (False, 1 - heads)) if p])
 
-    def uniform_integers(bound, size, bits):
-        if rounds:
-            raise Rejected
-        rounds.append(bound)
-        return [explorer.choose([(k, Fraction(1, bound)) for k in range(bound)])]
+    class Bits:
+        """One whole number of eight bits a run; whatever needs a second one has rejected the first."""
+
+        drawn = False
+
+        def integer(self, width):
+            if self.drawn:
+                raise Rejected
+            self.drawn = True
+            return explorer.choose([(k, Fraction(1, 1 << width)) for k in range(1 << width)])
 
     bounds = [[Halves().bound(max(s.values()) - q) for q in s.values()] for s in scores]
 
@@ -380,17 +386,14 @@ def test_one_round_of_the_code_has_exactly_the_law_of_the_exponential_mechanism(
         )
 
     def run():
-        rounds.clear()
         best, mass = (
             [f(s) for s in part] for f, part in ((lambda s: max(s.values()), scores), (sum, bounds))
         )
         chosen = exponential_ranges(
-            np.array([best]), np.array([mass]), np.array([[3, 0, 2]]), locate, Halves(), None
+            np.array([best]), np.array([mass]), np.array([[3, 0, 2]]), locate, Halves(), Bits()
         )
         return int(chosen[0][0]), int(chosen[1][0])
 
-    rounds: list[int] = []
-    monkeypatch.setattr(selection, "uniform_integers", uniform_integers)
     law = explorer.law(run)
     wanted = {(c, t): Fraction(2**q, max(len(s), 1)) for c, s in enumerate(scores) for t, q in s.items()}
     kept, total = sum(law.values()), sum(wanted.values())

@@ -1,6 +1,6 @@
-"""Where rows lie. An engine can do one thing: sum a kernel over batches of codes."""
+"""Where rows lie. An engine sums tallies over batches of codes, gathers what must be seen together, parts."""
 
-from privet.engines.memory import MemoryEngine
+from privet.engines.memory import MemoryEngine, nobody
 from privet.engines.protocol import Batch, Engine
 
-__all__ = ["Batch", "Engine", "MemoryEngine"]
+__all__ = ["Batch", "Engine", "MemoryEngine", "nobody"]

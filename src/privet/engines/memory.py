@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import accumulate
 from operator import add
-from typing import Any
 
-from privet.data import Codes
-from privet.engines.protocol import Batch, Total
+import numpy as np
+
+from privet.data import Codes, no_rows
+from privet.engines.protocol import Batch, Draws, Total
+from privet.schema import Schema
 
 BATCH = 1 << 18
 
@@ -30,20 +32,52 @@ class MemoryEngine:
         self._progress = progress
         self._batches: list[Batch] = []
 
-    def sum(self, kernel: Callable[[Batch], Total]) -> Total:
+    def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""
+        partial: list[Total] = []
+        for batch in self._read():
+            partial = [reduce(add, [*partial, tally(batch)])]
+        return partial[0]
+
+    def gather(self, tally: Callable[[Batch], Total]) -> list[Total]:
+        """See `Engine.gather`."""
+        return [tally(batch) for batch in self._read()]
+
+    def part(self, draws: Draws, bound: int, drawn: range) -> MemoryEngine:
+        """See `Engine.part`."""
+        kept = [_drawn(batch, draws, bound, drawn) for batch in self._read()]
+        features = np.concatenate([features for features, _ in kept], axis=1)
+        codes = Codes(features, np.concatenate([labels for _, labels in kept]))
+        return MemoryEngine(lambda: codes)
+
+    def _read(self) -> Iterator[Batch]:
         if not self._batches:
             self._batches = _split(self._load())
-        partial: list[Any] = []
         ends = list(accumulate(len(batch.labels) for batch in self._batches))
         for end, batch in zip(ends, self._batches, strict=True):
-            partial = [reduce(add, [*partial, kernel(batch)])]
+            yield batch
             if self._progress is not None:
                 self._progress(end / max(ends[-1], 1))
-        return partial[0]
+
+
+def nobody(schema: Schema) -> MemoryEngine:
+    """No rows at all, to try things on."""
+    codes = no_rows(schema)
+    return MemoryEngine(lambda: codes)
 
 
 def _split(codes: Codes) -> list[Batch]:
     assert codes.labels is not None
     starts = range(0, codes.n_rows, BATCH) or [0]  # some of the rows may be none of them
-    return [Batch(codes.features[:, i : i + BATCH], codes.labels[i : i + BATCH], {}) for i in starts]
+    ends = [min(first + BATCH, codes.n_rows) for first in starts]
+    # Contiguous each, as they would be if they were alone: kernels are compiled for one layout.
+    return [
+        Batch(np.ascontiguousarray(codes.features[:, i:end]), codes.labels[i:end], np.arange(i, end), {})
+        for i, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _drawn(batch: Batch, draws: Draws, bound: int, drawn: range) -> tuple[np.ndarray, np.ndarray]:
+    own = draws.below(bound, batch.rows)
+    kept = (own >= drawn.start) & (own < drawn.stop)
+    return batch.features[:, kept], batch.labels[kept]

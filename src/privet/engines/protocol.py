@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -11,21 +11,36 @@ import numpy as np
 class Batch(NamedTuple):
     """Codes of some rows: ``(features, rows)`` and ``(rows,)``.
 
-    ``kept`` is a place for what a kernel worked out of these rows and would work out again at the next
-    question. An engine that holds on to its batches gives it; it is dropped with the engine.
+    ``rows`` are the rows' identities, the same in every pass. ``kept`` is a place for what a tally worked
+    out of these rows and would work out again at the next question: a cache of the engine, which is dropped
+    with it.
     """
 
     features: np.ndarray
     labels: np.ndarray
+    rows: np.ndarray
     kept: dict[str, Any] | None = None
 
 
 Total = TypeVar("Total")
-"""What a kernel returns: partial results that can be added up."""
+"""What a tally returns: partial results that can be added up."""
+
+
+class Draws(Protocol):
+    """What each row draws for itself, a function of its identity."""
+
+    def below(self, bound: int, rows: np.ndarray) -> np.ndarray:
+        """An integer below ``bound`` for each row."""
 
 
 class Engine(Protocol):
-    """Anything that can sum a kernel over all of its rows."""
+    """Where rows lie. Tallies are values, so that they can travel there."""
 
-    def sum(self, kernel: Callable[[Batch], Total]) -> Total:
-        """Apply ``kernel`` to batches that together hold every row once, and add the results."""
+    def sum(self, tally: Callable[[Batch], Total]) -> Total:
+        """Apply a tally to batches that together hold every row once, and add the results."""
+
+    def gather(self, tally: Callable[[Batch], Total]) -> list[Total]:
+        """Apply a tally likewise, and bring all results together: for what must see rows side by side."""
+
+    def part(self, draws: Draws, bound: int, drawn: range) -> Self:
+        """Engine of the rows whose draw below ``bound`` is among some."""

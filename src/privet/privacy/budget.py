@@ -1,4 +1,9 @@
-"""Budgets and costs in exact arithmetic. Proof note: ``docs/proofs/composition.md``."""
+"""Budgets and costs in whole numbers. Proof note: ``docs/proofs/composition.md``.
+
+A cost is a whole number of units on a public grid: 10⁻¹² of ε and 10⁻²⁴ of ρ. What somebody asks for is
+rounded down to the grid before its noise is computed; what it costs besides is rounded up. So sums are
+exact, and stay as short after a million questions as after one.
+"""
 
 from __future__ import annotations
 
@@ -8,82 +13,97 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral, Real
 
+from privet.checks import Number, exact
 from privet.errors import QuestionError
 
-Number = int | float | str | Fraction
 MIN_DELTA = Fraction(1, 10**100)
+UNITS = 10**12
+"""Units of ε in 1; those of ρ are as many squared."""
+
 LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
 """Smallest and largest ε that may be asked for."""
 
 
-def exact(value: Number, what: str = "epsilon") -> Fraction:
-    """The number a user wrote, exactly: 0.1 is one tenth, not the float nearest to it."""
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        if isinstance(value, Integral):
-            return Fraction(int(value))
-        if isinstance(value, Real) and not isinstance(value, Fraction):
-            return Fraction(repr(float(value)))
-        return Fraction(value)
-    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise QuestionError(f"{what} must be a finite number.", "write it as 0.5, '0.5' or '1/2'.") from None
-
-
 @dataclass(frozen=True)
 class Cost:
-    """What an answer costs: in pure ε, if it has such a cost, and in ρ of zCDP.
+    """What an answer costs: in pure ε, if it has such a cost, and in ρ of zCDP, both in units.
 
     An ε-DP answer costs ε²/2 in ρ, one that is also ε-bounded-range ε²/8.
     """
 
-    epsilon: Fraction | None
-    rho: Fraction
+    epsilon_units: int | None
+    rho_units: int
 
     def __post_init__(self) -> None:
-        if self.rho < 0 or (self.epsilon is not None and self.epsilon < 0):
+        # Read once: whatever was handed in, it is a plain whole number from here on.
+        units = None if self.epsilon_units is None else int(self.epsilon_units)
+        object.__setattr__(self, "epsilon_units", units)
+        object.__setattr__(self, "rho_units", int(self.rho_units))
+        if self.rho_units < 0 or (self.epsilon_units or 0) < 0:
             raise QuestionError("a cost cannot be negative.", "nothing gives budget back.")
 
     @classmethod
     def pure(cls, epsilon: Number, bounded_range: bool = False) -> Cost:
-        """Cost of an ε-DP answer."""
-        value = positive(epsilon)
-        return cls(value, value**2 / (8 if bounded_range else 2))
+        """Cost of an ε-DP answer; ε is rounded down to the grid."""
+        units = _down(positive(epsilon), UNITS)
+        return cls(units, -(-(units**2) // (8 if bounded_range else 2)))
 
     @classmethod
     def zcdp(cls, rho: Number) -> Cost:
-        """Cost of a ρ-zCDP answer."""
-        return cls(None, positive(rho, "rho"))
+        """Cost of a ρ-zCDP answer; ρ is rounded down to the grid."""
+        units = _down(positive(rho, "rho"), UNITS**2)
+        if not units:
+            raise QuestionError("rho must be at least 1e-24.", "less says nothing.")
+        return cls(None, units)
+
+    @classmethod
+    def rounded_up(cls, epsilon: Fraction | None, rho: Fraction) -> Cost:
+        """The least cost on the grid that is not below what a ledger of any age states."""
+        return cls(None if epsilon is None else math.ceil(epsilon * UNITS), math.ceil(rho * UNITS**2))
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Cost in pure ε, if there is one."""
+        return None if self.epsilon_units is None else Fraction(self.epsilon_units, UNITS)
+
+    @property
+    def rho(self) -> Fraction:
+        """Cost in ρ."""
+        return Fraction(self.rho_units, UNITS**2)
+
+    def exceeds(self, other: Cost) -> bool:
+        """Whether this costs more than another, in a law in which the other is paid for."""
+        if self.rho_units > other.rho_units:
+            return True
+        if other.epsilon_units is None:
+            return False
+        return self.epsilon_units is None or self.epsilon_units > other.epsilon_units
 
     def __str__(self) -> str:
         return f"ε={_short(self.epsilon)}" if self.epsilon is not None else f"ρ={_short(self.rho)}"
 
 
-NOTHING = Cost(Fraction(0), Fraction(0))
+NOTHING = Cost(0, 0)
 
 
 def in_sequence(costs: Iterable[Cost]) -> Cost:
     """Cost of answers about the same people: the sum."""
-    epsilon: Fraction | None = Fraction(0)
-    rho = Fraction(0)
-    for cost in costs:
-        epsilon = None if epsilon is None or cost.epsilon is None else epsilon + cost.epsilon
-        rho += cost.rho
-    return Cost(epsilon, rho)
+    listed = list(costs)
+    pure = [cost.epsilon_units for cost in listed if cost.epsilon_units is not None]
+    return Cost(sum(pure) if len(pure) == len(listed) else None, sum(cost.rho_units for cost in listed))
 
 
 def in_parallel(costs: Iterable[Cost]) -> Cost:
     """Cost of answers about disjoint people: the maximum."""
     listed = list(costs) or [NOTHING]
-    pure = [cost.epsilon for cost in listed if cost.epsilon is not None]
-    return Cost(max(pure) if len(pure) == len(listed) else None, max(cost.rho for cost in listed))
+    pure = [cost.epsilon_units for cost in listed if cost.epsilon_units is not None]
+    return Cost(max(pure) if len(pure) == len(listed) else None, max(cost.rho_units for cost in listed))
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be learnt about any one person: (ε, δ).
+    """The most that may be learnt about any one person: (ε, δ); ε is rounded down to the grid.
 
     With δ = 0 costs add up in ε. With δ > 0 they may add up in ρ of zCDP instead, whichever fits.
 
@@ -99,7 +119,7 @@ class Budget:
     delta: Fraction = Fraction(0)
 
     def __init__(self, epsilon: Number, delta: Number = 0) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon))
+        object.__setattr__(self, "epsilon", Fraction(_down(positive(epsilon), UNITS), UNITS))
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if self.delta != 0 and not MIN_DELTA <= self.delta < 1:
             raise QuestionError("delta must be 0, or at least 1e-100 and below 1.", "say, 1e-6.")
@@ -154,6 +174,16 @@ def rho_at_order(epsilon: Fraction, delta: Fraction, order: Decimal) -> Fraction
         # Sixty digits and a handful of steps: the error is far below the last digit kept, less one.
         digits = Decimal("1e-24")
         return Fraction(rho.quantize(digits, ROUND_FLOOR) - digits)
+
+
+def bounded_range_epsilon(rho: Fraction) -> Fraction:
+    """Largest ε, rounded down, whose bounded-range choice costs no more than ρ: ε²/8 ≤ ρ."""
+    unit = 1 << 40
+    return Fraction(math.isqrt(int(8 * rho * unit * unit)), unit)
+
+
+def _down(value: Fraction, units: int) -> int:
+    return math.floor(value * units)
 
 
 def _decimal(value: Fraction) -> Decimal:

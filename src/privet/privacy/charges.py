@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from privet.errors import BudgetError, BudgetExceeded, UnknownAccount, display
-from privet.privacy.budget import NOTHING, Budget, Cost, epsilon_of, in_parallel, in_sequence
+from privet.answers import Law
+from privet.errors import BudgetError, BudgetExceeded, QuestionError, UnknownAccount, display
+from privet.privacy.budget import NOTHING, UNITS, Budget, Cost, epsilon_of, in_parallel, in_sequence
+from privet.privacy.laws import OF_ITS_OWN, Change, ScoreChange, law_of, noise_sd
 
 Event = Mapping[str, Any]
 PLANS = ("charges", "instead")
@@ -20,27 +22,57 @@ PLANS = ("charges", "instead")
 
 @dataclass(frozen=True)
 class Charge:
-    """One question of a plan: what is asked, what it costs, how its parts compose."""
+    """One question of a plan: what kind it is, what it costs, and how far one person moves its answer.
+
+    A charge without a kind, such as one read from a ledger, or a rest that is planned later, cannot be
+    asked. What the ledger keeps is the text, the cost, and how the parts of the question compose.
+
+    Attributes
+    ----------
+    question : str
+        For people and the ledger; nothing is decided by it.
+    cost : Cost
+    composition : str
+    kind : type, optional
+        The class of the question.
+    change : Change or ScoreChange, optional
+    """
 
     question: str
     cost: Cost
     composition: str = "sequence"
+    kind: type | None = field(default=None, compare=False)
+    change: Change | ScoreChange | None = field(default=None, compare=False)
+
+    @property
+    def noise_sd(self) -> float | None:
+        """Standard deviation of the noise on a number of the answer; None where the answer is a choice."""
+        return noise_sd(self.change, self.cost) if isinstance(self.change, Change) else None
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise, or a refusal of noise that could not be drawn."""
+        epsilon, change = self.cost.epsilon, self.change
+        if epsilon is not None and 2 * self.cost.rho < epsilon**2 and not isinstance(change, ScoreChange):
+            # ε²/8 in ρ pays for a choice whose range is bounded, and for nothing else.
+            raise QuestionError("this costs ε²/2 in ρ.", "make the cost with Cost.pure(epsilon).")
+        return OF_ITS_OWN if change is None else law_of(change, self.cost)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the charge as plain data, fractions as text."""
-        epsilon = self.cost.epsilon
+        """Return what a ledger keeps as plain data, numbers as text."""
+        cost = self.cost
         return {
             "question": self.question,
-            "epsilon": None if epsilon is None else str(epsilon),
-            "rho": str(self.cost.rho),
+            "epsilon": None if cost.epsilon_units is None else _decimal(cost.epsilon_units, UNITS),
+            "rho": _decimal(cost.rho_units, UNITS**2),
             "composition": self.composition,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Charge:
-        """Read a charge back."""
+        """Read a charge back; fractions of older ledgers are rounded up to the grid."""
         epsilon = data["epsilon"]
-        cost = Cost(None if epsilon is None else Fraction(epsilon), Fraction(data["rho"]))
+        cost = Cost.rounded_up(None if epsilon is None else Fraction(epsilon), Fraction(data["rho"]))
         return cls(data["question"], cost, data["composition"])
 
 
@@ -104,9 +136,13 @@ def _add(state: State, batch: str | None, cost: Cost) -> None:
 
 def plan_costs(event: Event, plans: Mapping[int, str]) -> list[Cost]:
     """Cost of the plan that a charge stands for; of both where there are two and nothing is settled."""
+    return [in_sequence(Charge.from_dict(each).cost for each in plan) for plan in plans_of(event, plans)]
+
+
+def plans_of(event: Event, plans: Mapping[int, str]) -> list[Sequence[Mapping[str, Any]]]:
+    """The plan that a charge stands for, as it was written down; both where nothing is settled."""
     followed = plans.get(event["number"])
-    names = [name for name in PLANS if name in event and followed in (None, name)]
-    return [in_sequence(Charge.from_dict(charge).cost for charge in event[name]) for name in names]
+    return [event[name] for name in PLANS if name in event and followed in (None, name)]
 
 
 def settled(events: Sequence[Event]) -> dict[int, str]:
@@ -126,6 +162,15 @@ def charge_of(events: Sequence[Event], receipt: Receipt) -> Event:
     if known != [(receipt.account, receipt.hash, "charge")] or receipt.number in cancelled(events):
         raise BudgetError("there is no such charge in the ledger.")
     return found[0]
+
+
+def check_declared(state: State, account: str, batch: str | None) -> None:
+    """Refuse a batch that the owner has not declared to hold people of no other batch."""
+    if batch is not None and batch not in state.batches:
+        raise BudgetError(
+            f"batch {batch!r} of {account!r} was never declared disjoint.",
+            "its owner declares it with Ledger.declare_batch or `privet budget declare`.",
+        )
 
 
 def check_fits(state: State, account: str, cost: Cost, batch: str | None) -> None:
@@ -150,3 +195,10 @@ def check_fits(state: State, account: str, cost: Cost, batch: str | None) -> Non
             raise BudgetExceeded(account, "epsilon", cost.epsilon, pure, budget.epsilon)
     fits = f"{epsilon_of(left, budget.delta)} or less with delta={display(budget.delta)}"
     raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho, fits)
+
+
+def _decimal(units: int, of_one: int) -> str:
+    """A whole number of units as a decimal number, exactly."""
+    whole, rest = divmod(units, of_one)
+    digits = f"{rest:0{len(str(of_one)) - 1}d}".rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)

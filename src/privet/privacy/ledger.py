@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,18 +22,9 @@ from pathlib import Path
 from threading import RLock
 
 from privet.errors import BudgetError, LedgerTampered
+from privet.privacy import charges as rules
 from privet.privacy.budget import Budget, Cost, in_sequence
-from privet.privacy.charges import (
-    PLANS,
-    Charge,
-    Event,
-    Receipt,
-    State,
-    charge_of,
-    check_fits,
-    settled,
-    state_of,
-)
+from privet.privacy.charges import Charge, Event, Receipt, State
 from privet.schema import Schema
 
 GENESIS = "privet ledger 1"
@@ -104,18 +96,19 @@ class Ledger:
     def grant(self, account: str, budget: Budget, schema: Schema | None = None) -> None:
         """Replace the budget of a data set by another, and its schema if one is given."""
         with self._writing() as events:
-            state_of(events, account)
+            rules.state_of(events, account)
             self._append(events, _budget_event("grant", account, budget, schema))
 
     def declare_batch(self, account: str, batch: str) -> None:
         """Declare that a batch holds people of whom no other batch holds any.
 
-        The declaration is the owner's: nothing can check it. It is kept in the ledger.
+        The declaration is the owner's, who knows the people: nothing can check it. It is kept in the ledger.
+        Whoever asks can name a batch only once it is declared.
         """
         if not isinstance(batch, str) or not batch.strip():
             raise BudgetError("a batch needs a name.", "say, spring.")
         with self._writing() as events:
-            if batch not in state_of(events, account).batches:
+            if batch not in rules.state_of(events, account).batches:
                 event = {"kind": "batch", "account": account, "batch": batch}
                 self._append(events, event)
 
@@ -136,25 +129,28 @@ class Ledger:
         if other := list(instead):
             plans.append(other)
         with self._writing() as events:
-            state = state_of(events, account)
-            if batch is not None and batch not in state.batches:
-                raise BudgetError(f"batch {batch!r} of {account!r} was never declared disjoint.")
+            state = rules.state_of(events, account)
+            rules.check_declared(state, account, batch)
             if None not in (schema, state.schema) and schema != state.schema:
                 raise BudgetError(
                     f"{account!r} is asked under another schema than this one.",
                     "use the owner's schema; only the owner can grant another.",
                 )
             for plan in plans:
-                check_fits(state, account, in_sequence(c.cost for c in plan), batch)
+                rules.check_fits(state, account, in_sequence(c.cost for c in plan), batch)
             event = {"kind": "charge", "account": account, "batch": batch, "schema": schema}
             listed = [[charge.to_dict() for charge in plan] for plan in plans]
-            return self._append(events, event | dict(zip(PLANS, listed, strict=False)))
+            return self._append(events, event | dict(zip(rules.PLANS, listed, strict=False)))
 
     def settle(self, receipt: Receipt, plan: str) -> None:
         """Say which of two plans is followed: ``charges`` or ``instead``."""
         with self._writing() as events:
-            charged = charge_of(events, receipt)
-            if plan not in PLANS or PLANS[1] not in charged or receipt.number in settled(events):
+            charged = rules.charge_of(events, receipt)
+            if (
+                plan not in rules.PLANS
+                or rules.PLANS[1] not in charged
+                or receipt.number in rules.settled(events)
+            ):
                 raise BudgetError("there is no such choice left to settle.")
             number = {"number_settled": receipt.number, "plan": plan}
             self._append(events, {"kind": "settle", "account": receipt.account, **number})
@@ -162,18 +158,13 @@ class Ledger:
     def _cancel(self, receipt: Receipt, reason: str) -> None:
         """Give a charge back. Only the wall may, and only when nothing was answered."""
         with self._writing() as events:
-            charge_of(events, receipt)
-            event = {
-                "kind": "cancel",
-                "account": receipt.account,
-                "number_cancelled": receipt.number,
-                "reason": reason,
-            }
-            self._append(events, event)
+            rules.charge_of(events, receipt)
+            given_back = {"number_cancelled": receipt.number, "reason": reason}
+            self._append(events, {"kind": "cancel", "account": receipt.account} | given_back)
 
     def state(self, account: str) -> State:
         """Budget and spending of a data set."""
-        return state_of(self.events(), account)
+        return rules.state_of(self.events(), account)
 
     def accounts(self) -> list[str]:
         """Names of the data sets that have a budget."""
@@ -238,7 +229,9 @@ class Ledger:
         self._connect()
 
     def _append(self, events: list[Event], event: Event) -> Receipt:
-        body = json.dumps({**event, "time": datetime.now(UTC).isoformat(timespec="seconds")}, sort_keys=True)
+        # With fresh secret bits no hash can be recomputed from what is public: a receipt tells nothing.
+        stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "salt": secrets.token_hex(16)}
+        body = json.dumps({**event, **stamp}, sort_keys=True)
         digest = _digest(events[-1]["hash"] if events else GENESIS, body)
         row = self._db.execute("INSERT INTO event (body, hash) VALUES (?, ?)", (body, digest))
         return Receipt(event["account"], int(row.lastrowid or 0), digest)
@@ -253,8 +246,8 @@ class Account:
     batch_name: str | None = None
 
     def batch(self, name: str) -> Account:
-        """Account of a batch declared disjoint from all others: it costs in parallel to them."""
-        self.ledger.declare_batch(self.name, name)
+        """Account of a batch that the owner declared disjoint from all others: it costs in parallel."""
+        rules.check_declared(self.ledger.state(self.name), self.name, name)
         return Account(self.ledger, self.name, name)
 
     def reserve(

@@ -1,100 +1,137 @@
-"""Mechanisms: exact answers in, noisy answers out. Each is proved in ``docs/proofs/mechanisms.md``."""
+"""Mechanisms: exact answers in, noisy answers out. Each is proved in ``docs/proofs/mechanisms.md``.
+
+A wall is handed its mechanisms: `Secure` where people are to be protected, `Repeatable` in studies and
+tests, an auditor's own where it watches. None of them is looked up anywhere else.
+"""
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
-from opendp.domains import atom_domain
-from opendp.measurements import make_laplace
-from opendp.metrics import absolute_distance
-from opendp.mod import enable_features
 
-from privet.privacy.bits import Bits, uniform_below
-from privet.privacy.samplers import discrete_gaussian, discrete_laplace, geometric
-
-enable_features("contrib")
+from privet.answers import EXPONENTIAL, Law
+from privet.noise.bits import Bits, RowDraws, SecureBits, StudyBits, uniform_below, uniform_integers
+from privet.noise.ranges import Locate, WeightTable, exponential_ranges
+from privet.noise.samplers import ADDITIVE, geometric
+from privet.noise.sparse import sparse_laplace
+from privet.privacy.charges import Charge
 
 TRIES = 1 << 14
 """Tries of the exponential mechanism, over all rows, that are drawn at once."""
 
-
-def laplace_counts(exact: np.ndarray, scale: Fraction, bits: Bits) -> np.ndarray:
-    """Counts plus discrete Laplace noise of a scale.
-
-    Privacy
-    -------
-    (L1 sensitivity / scale)-DP. Proof: *Discrete Laplace*.
-    """
-    if exact.size == 1 and bits.private:
-        return _opendp_laplace(exact, scale)
-    return exact + discrete_laplace(scale, exact.size, bits).reshape(exact.shape)
+COINS = 1 << 20
+"""Candidates among which is chosen at a time: their coins need little memory."""
 
 
-def gaussian_counts(exact: np.ndarray, sigma_squared: Fraction, bits: Bits) -> np.ndarray:
-    """Counts plus discrete Gaussian noise of a variance parameter.
+class Mechanisms:
+    """All noise of one wall, from one source of bits."""
 
-    Privacy
-    -------
-    (L2 sensitivity² / (2·sigma_squared))-zCDP. Proof: *Discrete Gaussian*.
-    """
-    return exact + discrete_gaussian(sigma_squared, exact.size, bits).reshape(exact.shape)
+    def __init__(self, bits: Bits) -> None:
+        self._bits = bits
+        self.private = bits.private
+        """False where the noise can be repeated."""
+
+    def law_of(self, charge: Charge) -> Law:
+        """The law of the noise on an answer, or a refusal of noise that could not be drawn."""
+        return charge.law
+
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
+        """Whole numbers plus noise.
+
+        Privacy
+        -------
+        Discrete Laplace: (L1 sensitivity / scale)-DP. Discrete Gaussian: (squared L2 sensitivity /
+        2σ²)-zCDP. Proofs: *Discrete Laplace*, *Discrete Gaussian*.
+        """
+        return np.asarray(exact + self.noise(law, exact.size).reshape(exact.shape))
+
+    def choose(self, exact_scores: np.ndarray, law: Law) -> np.ndarray:
+        """Choose along the last axis, by the higher scores.
+
+        Privacy
+        -------
+        ε-DP for each choice at the law's rate; the exponential mechanism is ε-bounded-range besides.
+        Proofs: *Permute-and-flip*, *Exponential*.
+        """
+        chosen = self._exponential if law.name == EXPONENTIAL else self._permute_and_flip
+        flat = exact_scores.reshape(-1, exact_scores.shape[-1])
+        step = max(1, COINS // flat.shape[1])
+        parts = [flat[first : first + step] for first in range(0, len(flat), step)] or [flat]
+        columns = [chosen(part.max(axis=1, keepdims=True) - part, law.parameter) for part in parts]
+        return np.concatenate(columns).reshape(exact_scores.shape[:-1])
+
+    def choose_in_ranges(
+        self,
+        exact_best: np.ndarray,
+        exact_mass: np.ndarray,
+        thresholds: np.ndarray,
+        locate: Locate,
+        table: WeightTable,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose among ranges of equal score: see `exponential_ranges`."""
+        return exponential_ranges(exact_best, exact_mass, thresholds, locate, table, self._bits)
+
+    def keep_frequent(
+        self, cells: np.ndarray, exact: np.ndarray, n_cells: int, scale: Fraction, threshold: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cells whose noisy count reaches a threshold, and these counts: see `sparse_laplace`."""
+        return sparse_laplace(cells, exact, n_cells, scale, threshold, self._bits)
+
+    def row_draws(self) -> RowDraws:
+        """Uniform draws for every row, under a fresh secret key."""
+        return RowDraws(self._bits.bytes(32))
+
+    def below(self, bounds: np.ndarray) -> np.ndarray:
+        """Uniform integers below each of ``bounds``."""
+        return uniform_below(bounds, self._bits)
+
+    def coin(self, probability: Fraction) -> bool:
+        """A coin that shows heads with a rational probability, exactly."""
+        return uniform_integers(probability.denominator, 1, self._bits)[0] < probability.numerator
+
+    def noise(self, law: Law, size: int) -> np.ndarray:
+        """Noise of an additive law, a whole number for each of ``size`` places."""
+        return ADDITIVE[law.name].draw(law.parameter, size, self._bits)
+
+    def heads(self, gaps: np.ndarray, rate: Fraction) -> np.ndarray:
+        """Coins that show heads with probability exp(−rate·gap)."""
+        return np.asarray(geometric(rate, gaps.size, self._bits).reshape(gaps.shape) >= gaps)
+
+    def _permute_and_flip(self, gaps: np.ndarray, rate: Fraction) -> np.ndarray:
+        """Columns are tried in random order, each is taken if its coin shows heads.
+
+        All coins are thrown at once: the first head in a random order is a uniformly random head.
+        """
+        heads = self.heads(gaps, rate)
+        wanted = self.below(heads.sum(axis=1)) + 1
+        return np.asarray((np.cumsum(heads, axis=1) < wanted[:, None]).sum(axis=1))
+
+    def _exponential(self, gaps: np.ndarray, rate: Fraction) -> np.ndarray:
+        """By rejection: a uniform column, kept if its coin shows heads."""
+        chosen = np.empty(len(gaps), np.int64)
+        open_ = np.arange(len(gaps))
+        tries = 1
+        while open_.size:
+            column = self.below(np.full(open_.size * tries, gaps.shape[1])).reshape(-1, tries)
+            heads = self.heads(gaps[open_[:, None], column], rate)
+            kept, first = heads.any(axis=1), heads.argmax(axis=1)
+            chosen[open_[kept]] = column[kept, first[kept]]
+            open_ = open_[~kept]
+            # Many tries at once where most are in vain: the first that is kept has the same law.
+            tries = min(2 * tries, max(1, TRIES // max(open_.size, 1)))
+        return chosen
 
 
-def selection_rate(epsilon: Fraction, sensitivity: Fraction, monotone: bool) -> Fraction:
-    """Exponent per unit of score that an ε-DP selection may use.
+class Secure(Mechanisms):
+    """Noise from the operating system's bits."""
 
-    Where adding a record moves no two scores in opposite directions the usual factor 2 goes.
-    """
-    return epsilon / (sensitivity if monotone else 2 * sensitivity)
-
-
-def permute_and_flip(exact_scores: np.ndarray, rate: Fraction, bits: Bits) -> np.ndarray:
-    """Choose a column of every row, the higher its score the likelier.
-
-    Columns are tried in random order; one whose score is ``gap`` below the row's best is taken with
-    probability exp(−rate·gap). All coins are thrown at once: the first head in a random order is a
-    uniformly random head.
-
-    Privacy
-    -------
-    ε-DP for each row at ``selection_rate(ε, Δ, monotone)``. Proof: *Permute-and-flip*.
-    """
-    gaps = exact_scores.max(axis=1, keepdims=True) - exact_scores
-    heads = geometric(rate, gaps.size, bits).reshape(gaps.shape) >= gaps
-    wanted = uniform_below(heads.sum(axis=1), bits) + 1
-    return np.asarray((np.cumsum(heads, axis=1) < wanted[:, None]).sum(axis=1))
+    def __init__(self) -> None:
+        super().__init__(SecureBits())
 
 
-def exponential(exact_scores: np.ndarray, rate: Fraction, bits: Bits) -> np.ndarray:
-    """Choose a column of every row with probability proportional to exp(rate·score).
+class Repeatable(Mechanisms):
+    """Noise that can be drawn again: for studies and tests. It protects nobody."""
 
-    Drawn by rejection: a uniform column, kept with probability exp(−rate·gap).
-
-    Privacy
-    -------
-    ε-DP and ε-bounded-range for each row at ``selection_rate(ε, Δ, monotone)``. Proof: *Exponential*.
-    """
-    gaps = exact_scores.max(axis=1, keepdims=True) - exact_scores
-    chosen = np.empty(len(gaps), np.int64)
-    open_ = np.arange(len(gaps))
-    tries = 1
-    while open_.size:
-        column = uniform_below(np.full(open_.size * tries, gaps.shape[1]), bits).reshape(-1, tries)
-        heads = geometric(rate, column.size, bits).reshape(column.shape) >= gaps[open_[:, None], column]
-        kept, first = heads.any(axis=1), heads.argmax(axis=1)
-        chosen[open_[kept]] = column[kept, first[kept]]
-        open_ = open_[~kept]
-        # Many tries at once where most are in vain: the first that is kept has the same law.
-        tries = min(2 * tries, max(1, TRIES // max(open_.size, 1)))
-    return chosen
-
-
-def _opendp_laplace(exact: np.ndarray, scale: Fraction) -> np.ndarray:
-    rounded = float(scale)
-    # OpenDP takes a float: round it up, so that the noise is never too small.
-    rounded = rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
-    space = atom_domain(T="i64"), absolute_distance(T="i64")
-    noisy = make_laplace(*space, scale=rounded)(int(exact.reshape(-1)[0]))
-    return np.full(exact.shape, noisy, np.int64)
+    def __init__(self, seed: int) -> None:
+        super().__init__(StudyBits(seed))

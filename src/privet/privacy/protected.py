@@ -6,26 +6,28 @@ returns only what a mechanism let through.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from privet.data import Codes, encode, open_table
+from privet.checks import Number, whole
+from privet.data import open_table, read_codes
 from privet.engines import MemoryEngine
-from privet.errors import DataError, PrivetError
-from privet.privacy.analyst_questions import AnalystQuestions
-from privet.privacy.bits import Bits
-from privet.privacy.boosting_questions import BoostingQuestions
 from privet.privacy.ledger import Account
-from privet.privacy.score_questions import ScoreQuestions
-from privet.privacy.selection_questions import SelectionQuestions
-from privet.privacy.split_questions import SplitQuestions
+from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.question import Question, cost_of
+from privet.privacy.questions import QUESTIONS
+from privet.privacy.questions.trees import LeafLabelRows, LeafLabels
+from privet.privacy.wall import Wall
 from privet.schema import Schema
+from privet.structure import CompleteTrees
 
 NEIGHBOURS = "add or remove one row"
 
 
-class Protected(AnalystQuestions, SplitQuestions, BoostingQuestions, ScoreQuestions, SelectionQuestions):
-    """Rows behind the wall.
+class Protected(Wall):
+    """Rows behind the wall, and every question by its name: ``noisy_count("age >= 37", epsilon=0.1)``.
 
     Parameters
     ----------
@@ -34,10 +36,20 @@ class Protected(AnalystQuestions, SplitQuestions, BoostingQuestions, ScoreQuesti
     schema : Schema
     account : Account
         Whose budget pays.
-    bits : SecureBits or StudyBits
+    mechanisms : Mechanisms
+        Where noise comes from: `Secure` unless something else is given.
     """
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A question by its name, with an ``epsilon`` or a ``rho``."""
+        if name not in QUESTIONS:
+            raise AttributeError(f"protected rows have no {name!r}: they answer {', '.join(QUESTIONS)}.")
+        return partial(_asked, self, QUESTIONS[name])
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *QUESTIONS]
 
     def __repr__(self) -> str:
         return f"Protected({self._account.name!r}, {len(self.schema.features)} features)"
@@ -47,10 +59,46 @@ class Protected(AnalystQuestions, SplitQuestions, BoostingQuestions, ScoreQuesti
 
         Privacy
         -------
-        Holds if nobody of this batch is in another one; the ledger keeps that declaration. Proof:
-        *Parallel composition*.
+        Holds if nobody of this batch is in another one: the owner declared so, and the ledger keeps that
+        declaration. Proof: *Parallel composition*.
         """
-        return protect(source, self.schema, self._account.batch(name), labels, self._bits)
+        return protect(source, self.schema, self._account.batch(name), labels, self._mechanisms)
+
+    def split(self, n: int) -> Parts:
+        """Disjoint random parts: every row draws its own, whatever the other rows do.
+
+        Privacy
+        -------
+        What is asked of the parts costs the maximum. Proof: *Parallel composition*.
+        """
+        return Parts(self, whole(n, "the number of parts", 1, hint="give as many parts as trees."))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Random disjoint parts of protected rows, drawn anew for every question: tree ``t`` has part ``t``."""
+
+    protected: Protected
+    n: int
+
+    def choose_label(self, structure: CompleteTrees, **price: Number) -> Any:
+        """See `LeafLabels`."""
+        return self._ask(LeafLabels, structure, price)
+
+    def noisy_histogram(self, structure: CompleteTrees, **price: Number) -> Any:
+        """See `LeafLabelRows`."""
+        return self._ask(LeafLabelRows, structure, price)
+
+    def _ask(self, kind: type[Question[Any]], structure: CompleteTrees, price: dict[str, Number]) -> Any:
+        whole(self.n, "the number of parts", structure.n_trees, structure.n_trees, "take as many as trees.")
+        return getattr(self.protected, kind.method)(structure, own_rows=True, **price)
+
+
+def _asked(rows: Protected, kind: type[Question[Any]], *args: Any, **more: Any) -> Any:
+    epsilon, rho = more.pop("epsilon", None), more.pop("rho", None)
+    question = kind(*args, **more).copied()
+    question.check(rows.schema)
+    return rows.ask(question, cost_of(question, rows.schema, epsilon, rho))
 
 
 def protect(
@@ -58,7 +106,7 @@ def protect(
     schema: Schema,
     account: Account,
     labels: Any = None,
-    bits: Bits | None = None,
+    mechanisms: Mechanisms | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Protected:
     """Put a table behind the wall. Column names are checked now, rows are read when paid for.
@@ -70,30 +118,12 @@ def protect(
     account : Account
     labels : array-like, optional
         The label of each row, where it does not stand in the table.
-    bits : SecureBits or StudyBits, optional
+    mechanisms : Mechanisms, optional
+        `Repeatable` in studies and tests.
     progress : callable, optional
         Told which share of the rows has been read.
     """
     table = open_table(source, schema)
     table.require(schema.feature_names if labels is not None else [*schema.feature_names, schema.label.name])
-
-    def load() -> Codes:
-        try:
-            codes = encode(table, schema, labels)
-        except PrivetError:
-            raise
-        except Exception:
-            codes = None
-        if codes is None:  # raised here, where no exception that may quote a row is its context
-            raise DataError(
-                "the table could not be read through its schema.",
-                "give columns of numbers, text or truth values; convert dates and other types.",
-            )
-        if schema.max_rows is not None and codes.n_rows > schema.max_rows:
-            raise DataError(
-                "the table has more rows than the schema's max_rows allows.",
-                "raise max_rows: it must bound the rows, publicly.",
-            )
-        return codes
-
-    return Protected(MemoryEngine(load, progress), schema, account, bits)
+    engine = MemoryEngine(lambda: read_codes(table, schema, labels), progress)
+    return Protected(engine, schema, account, mechanisms)

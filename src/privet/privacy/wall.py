@@ -1,67 +1,43 @@
-"""The core of the wall: charge first, read then, and let only noise out.
-
-Nothing else in the product calls an engine. Questions are methods of classes built on this one.
-"""
+"""The wall: charge first, read then, and let only noise out. Nothing else in the product calls an engine."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import NoReturn, TypeVar
 
-import numpy as np
-
-from privet.engines import Batch, Engine
+from privet.data.discreet import read_discreetly
+from privet.engines import Engine
 from privet.errors import DataError, QuestionError
-from privet.privacy.bits import Bits, SecureBits
-from privet.privacy.budget import Cost, Number, in_sequence
+from privet.privacy.budget import Cost, in_sequence
 from privet.privacy.charges import PLANS, Charge, Receipt
 from privet.privacy.ledger import Account
-from privet.privacy.margins import noise_margin
-from privet.privacy.mechanisms import (
-    exponential,
-    gaussian_counts,
-    laplace_counts,
-    permute_and_flip,
-    selection_rate,
-)
-from privet.privacy.samplers import check_rate, check_variance
+from privet.privacy.mechanisms import Mechanisms, Secure
+from privet.privacy.question import Answer, Question, Terms
+from privet.privacy.questions import QUESTIONS
 from privet.schema import Schema
 
-COINS = 1 << 20
-"""Candidates among which is chosen at a time: their coins need little memory."""
+Result = TypeVar("Result")
 
-PERMUTE_AND_FLIP, EXPONENTIAL = "permute-and-flip", "exponential"
-
-
-@dataclass(frozen=True)
-class NoisyCounts:
-    """Counts with noise, and the noise's law: ``laplace`` (scale) or ``gaussian`` (variance)."""
-
-    values: np.ndarray
-    law: str
-    parameter: Fraction
-
-    def margin(self, confidence: float = 0.95) -> int:
-        """Each count lies within this many rows of the exact one, with that probability."""
-        return noise_margin(self.law, self.parameter, confidence)
+KINDS = frozenset(QUESTIONS.values())
 
 
 class Wall:
     """Rows, the account that pays for them, and the only way to reach them."""
 
     __slots__ = (
-        *("_account", "_asked", "_bits", "_engine", "_instead", "_planned", "_process", "_receipt"),
+        *("_account", "_asked", "_engine", "_instead", "_mechanisms", "_planned", "_process", "_receipt"),
         *("_schema", "_unsettled"),
     )
 
-    def __init__(self, engine: Engine, schema: Schema, account: Account, bits: Bits | None = None) -> None:
+    def __init__(
+        self, engine: Engine, schema: Schema, account: Account, mechanisms: Mechanisms | None = None
+    ) -> None:
         self._schema = schema
         self._engine = engine
         self._account = account
-        self._bits: Bits = bits or SecureBits()
+        self._mechanisms: Mechanisms = mechanisms or Secure()
         self._asked: list[Charge] = []
         self._planned: list[Charge] = []
         self._instead: list[Charge] = []
@@ -100,7 +76,33 @@ class Wall:
     @property
     def private(self) -> bool:
         """False where the noise can be repeated, as in studies and tests."""
-        return self._bits.private
+        return self._mechanisms.private
+
+    def ask(self, question: Question[Answer], cost: Cost) -> Answer:
+        """Charge a question, read the rows, and return what a mechanism lets through.
+
+        Privacy
+        -------
+        Within the cost: what is released is noise whose law follows from the cost and from the most that
+        one person moves the exact answer. The question is copied before it is checked, its price does not
+        depend on rows, and the charge is on disk before a row is read. Proof: *Sequence*.
+        """
+        if type(question) not in KINDS or type(cost) is not Cost:
+            # No subclass: it could bring code along.
+            raise QuestionError("this is not a question that the wall knows.", f"ask {', '.join(QUESTIONS)}.")
+        question, cost = type(question).copied(question), replace(cost)
+        question.check(self.schema)
+        charge = question.charge(self.schema, cost)
+        terms = Terms(self.schema, cost, self._mechanisms.law_of(charge), self._mechanisms.row_draws())
+        question.rehearse(terms, self._mechanisms)
+        self._pay(charge)
+        try:
+            exact = self._quietly(lambda: question.read(self._engine, terms))
+        except DataError:
+            self._give_back()
+            raise
+        self._asked.append(charge)
+        return self._quietly(lambda: question.release(exact, terms, self._mechanisms))
 
     def reserve(self, plan: Sequence[Charge], instead: Sequence[Charge] = ()) -> None:
         """Charge a whole plan before its first question, or refuse it whole.
@@ -109,7 +111,7 @@ class Wall:
         What is planned and not asked stays spent. Of two plans that begin alike, answers may decide
         which is followed: see `settle`.
         """
-        plans = list(plan), list(instead)
+        plans = _charges(plan), _charges(instead)
         self._receipt = self._account.reserve(plans[0], self.schema.fingerprint, plans[1])
         self._planned, self._instead = plans
         self._unsettled = bool(self._instead)
@@ -140,82 +142,45 @@ class Wall:
         """
         if self._unsettled:
             raise QuestionError("there are two plans to settle between.", "settle first.")
-        wanted, left = in_sequence(c.cost for c in plan), in_sequence(c.cost for c in self._planned)
-        if plan and _exceeds(wanted, left):
+        charges = _charges(plan)
+        wanted, left = (in_sequence(c.cost for c in part) for part in (charges, self._planned))
+        if charges and wanted.exceeds(left):
             raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
-        self._planned = list(plan)
+        self._planned = charges
 
-    def _ask(self, charge: Charge, kernel: Callable[[Batch], Any]) -> Any:
-        """Charge, then read. The only place where rows are reached."""
+    def _pay(self, charge: Charge) -> None:
+        """Charge a question that stands alone, or take it off the plan that was paid for."""
         if not self._planned:
             self.reserve([charge])
         if os.getpid() != self._process:
             raise QuestionError("this plan was paid for by another process.", "protect the rows in each.")
         planned = self._planned.pop(0)
-        if self._unsettled and (not self._instead or self._instead.pop(0) != planned):
-            raise QuestionError("two plans are reserved and differ in this question.", "settle first.")
-        same = (planned.question, planned.composition) == (charge.question, charge.composition)
-        if not same or _exceeds(charge.cost, planned.cost):
+        if self._unsettled:
+            other = self._instead.pop(0) if self._instead else None
+            if other is None or (other.kind, other.cost) != (planned.kind, planned.cost):
+                raise QuestionError("two plans are reserved and differ in this question.", "settle first.")
+        if planned.kind is not charge.kind or charge.cost.exceeds(planned.cost):
             raise QuestionError(
                 f"the plan has {planned.question!r} at {planned.cost} next, "
                 f"not {charge.question!r} at {charge.cost}.",
                 "ask what was planned, in its order.",
             )
-        try:
-            exact_answer = self._engine.sum(kernel)
-        except DataError:
-            if not self._asked and self._receipt is not None:
-                self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
-                self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
-            raise
-        self._asked.append(charge)
-        return exact_answer
 
-    def _with_noise(self, exact_counts: np.ndarray, sensitivity: int, cost: Cost) -> NoisyCounts:
-        """Laplace noise by L1 sensitivity where the cost is pure, else Gaussian by squared L2 sensitivity."""
-        if cost.epsilon is not None:
-            scale = sensitivity / cost.epsilon
-            return NoisyCounts(laplace_counts(exact_counts, scale, self._bits), "laplace", scale)
-        variance = sensitivity / (2 * cost.rho)
-        return NoisyCounts(gaussian_counts(exact_counts, variance, self._bits), "gaussian", variance)
+    def _give_back(self) -> None:
+        """The table does not fit its schema, as its owner learns: nothing was answered, nothing is spent."""
+        if not self._asked and self._receipt is not None:
+            self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
+            self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
 
-    def _choose(self, exact_counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
-        return self._select(exact_counts, selection_rate(epsilon, Fraction(1), monotone=True))
-
-    def _select(self, exact_scores: np.ndarray, rate: Fraction, law: str = PERMUTE_AND_FLIP) -> np.ndarray:
-        """Choose along the last axis, by the higher scores."""
-        mechanism = exponential if law == EXPONENTIAL else permute_and_flip
-        flat = exact_scores.reshape(-1, exact_scores.shape[-1])
-        step = max(1, COINS // flat.shape[1])
-        parts = [flat[first : first + step] for first in range(0, len(flat), step)]
-        chosen = [mechanism(part, rate, self._bits) for part in parts]
-        return np.concatenate(chosen).reshape(exact_scores.shape[:-1])
+    def _quietly(self, work: Callable[[], Result]) -> Result:
+        """Work on exact numbers: no warning, and no error but ours, may tell of them."""
+        failure = QuestionError("this question could not be answered.", "what it cost stays spent.")
+        return read_discreetly(work, failure, revealing=not self.private)
 
 
-def check_noise(sensitivity: int, cost: Cost) -> None:
-    """Refuse, before anything is charged, noise that could not be drawn."""
-    if cost.epsilon is not None:
-        check_rate(cost.epsilon / sensitivity)
-    else:
-        check_variance(sensitivity / (2 * cost.rho))
-
-
-def cost_of(epsilon: Number | None, rho: Number | None, sensitivity: int = 1) -> Cost:
-    """Cost of an answer, read once from what the caller gave."""
-    if (epsilon is None) == (rho is None):
-        raise QuestionError("give either epsilon or rho.")
-    cost = Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
-    check_noise(sensitivity, cost)
-    return cost
-
-
-def pure(cost: Cost) -> Fraction:
-    """The ε of a cost that is known to have one."""
-    assert cost.epsilon is not None
-    return cost.epsilon
-
-
-def _exceeds(asked: Cost, planned: Cost) -> bool:
-    if asked.epsilon is None or planned.epsilon is None:
-        return asked.epsilon is not planned.epsilon or asked.rho > planned.rho
-    return asked.epsilon > planned.epsilon or asked.rho > planned.rho
+def _charges(plan: Sequence[Charge]) -> list[Charge]:
+    """A plan, read once and copied: nobody else holds what the wall goes by."""
+    listed = list(plan)
+    if not all(type(charge) is Charge and type(charge.cost) is Cost for charge in listed):
+        raise QuestionError("a plan is a list of charges.", "make them with the questions' `plan`.")
+    return [replace(charge, cost=replace(charge.cost)) for charge in listed]
