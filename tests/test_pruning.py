@@ -174,7 +174,7 @@ def shown_leaves(node):
 def test_a_tree_says_how_many_leaves_it_hides(model):
     for tree in range(model.trees.n_trees):
         # Leaves that no row can reach are hidden, too.
-        hidden, shown = nested(model, tree, 0).hidden, shown_leaves(nested(model, tree, 30))
+        hidden, shown = nested(model.tree(tree), 0).hidden, shown_leaves(nested(model.tree(tree), 30))
         assert 1 < shown <= hidden < model.trees.n_leaves
 
 

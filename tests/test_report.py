@@ -32,11 +32,12 @@ from privet.errors import PrivetError, QuestionError
 from privet.kernels.score import score
 from privet.model import UnionForest
 from privet.model.effects import effects
-from privet.model.gains import forest_gains, split_gains
+from privet.model.gains import split_gains
+from privet.model.sections import FeatureShapes
 from privet.pictures.report import main_figure
 from privet.pictures.shapes import Shapes
 from privet.pictures.style import save_picture
-from privet.privacy import StudyBits
+from privet.privacy import Repeatable
 
 FEATURES = [
     Continuous("age", 0, 9, integer=True),
@@ -147,8 +148,8 @@ def test_importances_tell_what_matters_from_noise(models):
 
 def test_gains_find_the_feature_that_decides_and_nothing_in_noise(models):
     for name in ("counts", "a child for every category", "rules"):
-        gains = forest_gains(models[name])
-        assert gains.sum() == pytest.approx(1) and gains[0] > 0.7
+        gains = models[name].importances()
+        assert sum(gains.values()) == pytest.approx(1) and gains["age"] > 0.7
     forest, rng = models["counts"], np.random.default_rng(0)
 
     def found(leaves):
@@ -216,7 +217,7 @@ def test_the_same_model_gives_the_same_page(models):
 def test_a_page_says_when_no_promise_holds():
     X, y = patients(500)
     account = Ledger().create("patients", Budget(1))
-    protected = protect(X, SCHEMA, account, y, StudyBits(1))
+    protected = protect(X, SCHEMA, account, y, Repeatable(1))
     learner = CountForestClassifier(1.0, n_trees=3, max_depth=3).fit(protected)
     assert "No promise holds" in explain(learner)
 
@@ -248,7 +249,8 @@ def test_the_main_picture_is_drawn(model, tmp_path):
 def test_shapes_are_drawn_in_the_unit_of_their_feature(models):
     from matplotlib.figure import Figure
 
-    shapes = Shapes(models["two labels"], effects(models["two labels"]))
+    told = next(each for each in models["two labels"].sections() if isinstance(each, FeatureShapes))
+    shapes = Shapes(told)
     axes = Figure().add_subplot()
     shapes.draw(axes, 0)
     assert axes.get_xlim()[0] == 0 and axes.get_xlim()[1] >= 10

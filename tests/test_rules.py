@@ -193,6 +193,10 @@ def test_a_leaf_without_rows_has_no_confidence():
     )
     assert rules[0].confidence is None and "no rows" in str(rules[0])
     assert len(rules.select(min_support=0)) == 0
+    assert [len(rules.select(top, min_support=-9)) for top in (0, np.int64(1), None)] == [0, 1, 1]
+    for top in (-1, 1.5, True, "3"):
+        with pytest.raises(QuestionError, match="top must be a whole number of at least 0"):
+            rules.select(top)
 
 
 def test_rules_of_a_majority_forest_are_labels_alone():

@@ -21,7 +21,8 @@ from privet import (
 from privet.errors import QuestionError
 from privet.kernels.route import route
 from privet.kernels.score import score
-from privet.model.tree import nested, oblivious, speaker
+from privet.model.additive import oblivious
+from privet.model.tree import nested
 from privet.structure import CompleteTrees, Views
 from twins import random_codes
 
@@ -64,7 +65,7 @@ def all_nodes(node):
 
 def test_a_text_has_a_line_for_every_node_and_tells_what_it_leaves_out(fitted):
     for tree in range(2):
-        whole = nested(fitted, tree, 30)
+        whole = nested(fitted.model_.tree(tree), 30)
         assert all(node.hidden == 0 for node in all_nodes(whole))
         assert len(export_text(fitted, tree, 30).splitlines()) == len(all_nodes(whole))
         cut = export_text(fitted, tree, 1)
@@ -75,14 +76,14 @@ def test_a_text_has_a_line_for_every_node_and_tells_what_it_leaves_out(fitted):
 def test_branches_that_no_row_can_take_are_left_out(fitted):
     text = "\n".join(export_text(fitted, tree, 30) for tree in range(2))
     assert "no value of" not in text
-    for node in all_nodes(nested(fitted, 0, 30)):
+    for node in all_nodes(nested(fitted.model_.tree(0), 30)):
         assert len(node.children) != 1
 
 
 def test_a_picture_shows_every_node_s_text_within_its_frame(fitted):
     figure = plot_tree(fitted, 1, max_depth=2)
     shown = {text.get_text() for text in figure.axes[0].texts}
-    root = nested(fitted, 1, 2)
+    root = nested(fitted.model_.tree(1), 2)
     assert {line for node in all_nodes(root) for line in node.said.lines} <= shown
     figure.draw_without_rendering()
     frame = figure.bbox
@@ -94,7 +95,7 @@ def test_a_picture_shows_every_node_s_text_within_its_frame(fitted):
 
 def test_the_noise_of_an_inner_node_grows_with_its_leaves():
     model = MODELS["counts"].fit(*patients()).model_
-    said = speaker(model, 0)
+    said = model.tree(0).said
     whole, half = said(1).lines[0], said(2).lines[0]
     assert whole == f"{model.counts[0].sum():,} ± {(32 * model.variance) ** 0.5:,.0f} rows"
     assert half == f"{model.counts[0, :8].sum():,} ± {(16 * model.variance) ** 0.5:,.0f} rows"
@@ -119,14 +120,11 @@ def test_an_oblivious_tree_as_a_complete_one_sends_rows_to_the_same_leaf(name):
 
 
 def test_a_tree_that_is_not_there_is_refused(fitted):
-    with pytest.raises(QuestionError, match="no tree 9999"):
-        export_text(fitted, 9999)
-    with pytest.raises(QuestionError, match="no tree -1"):
-        plot_tree(fitted, -1)
-    for tree in ("a", 0.5, True):
-        with pytest.raises(QuestionError, match="no tree"):
-            export_text(fitted, tree)
-    for depth in (-1, 1.5):
+    for show in (export_text, plot_tree):
+        for tree in (9999, -1, "a", 0.5, True):
+            with pytest.raises(QuestionError, match="the number of a tree must be a whole number from 0 to "):
+                show(fitted, tree)
+    for depth in (-1, 1.5, True):
         with pytest.raises(QuestionError, match="max_depth"):
             export_text(fitted, 0, depth)
     with pytest.raises(QuestionError, match="not a fitted model of trees"):
@@ -137,8 +135,8 @@ def test_counts_that_noise_could_have_made_say_so():
     model = MODELS["counts"].fit(*patients()).model_
     place = int(np.abs(model.counts[0].sum(axis=1)).argmin())
     model.counts[0, place] = 0
-    assert speaker(model, 0)(16 + place).lines[1] == "no more than noise"
-    assert speaker(model, 0)(16 + place).label is None
+    assert model.tree(0).said(16 + place).lines[1] == "no more than noise"
+    assert model.tree(0).said(16 + place).label is None
 
 
 def test_words_of_a_small_tree():

@@ -4,16 +4,20 @@ from privet.model.additive import AdditiveModel
 from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.forest import LabelForest
-from privet.model.load import load_model
+from privet.model.kinds import MODELS, load_model, released
+from privet.model.protocol import Model
 from privet.model.rule_forest import RuleForest
 from privet.model.union import UnionForest
 
 __all__ = [
+    "MODELS",
     "AdditiveModel",
     "CountForest",
     "LabelForest",
+    "Model",
     "PrivacyCard",
     "RuleForest",
     "UnionForest",
     "load_model",
+    "released",
 ]

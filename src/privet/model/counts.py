@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from privet.data import encode, open_table
 from privet.errors import QuestionError
-from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
-from privet.model.file import write_model
+from privet.model.counted import CountedModel
 from privet.model.forest import describe_trees, multiway_from_arrays, trees_from_arrays, trees_to_arrays
 from privet.model.pruning import ends, kept_nodes, node_counts, pruned_counts
 from privet.model.rules import Rules, counted_rules
-from privet.model.voting import VOTINGS, leaf_values, node_sums
+from privet.model.sections import ONE_TREE
+from privet.model.voting import VOTINGS, WAYS, check_voting, leaf_values, node_sums
 from privet.schema import Scalar, Schema
 from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees
 
@@ -31,7 +29,7 @@ ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True)
-class CountForest:
+class CountForest(CountedModel):
     """Trees whose leaves each carry a noisy count of every label.
 
     Attributes
@@ -56,14 +54,17 @@ class CountForest:
     voting: str
     schema: Schema
     card: PrivacyCard
-    kind = "count-forest"
+    kind: ClassVar[str] = "count-forest"
+    title: ClassVar[str] = "A forest of noisy counts"
+    tree_words: ClassVar[str] = (
+        f"{ONE_TREE} Numbers of inner nodes are sums over leaves, and their noise adds up."
+    )
 
     @cached_property
     def values(self) -> np.ndarray:
         """What every leaf contributes to a vote."""
         multiway, counts = self.trees if isinstance(self.trees, MultiwayTrees) else None, self.counts
-        # The posterior leaves thin leaves to their ancestors by itself, and more softly.
-        if self.kept is not None and self.voting != "posterior":
+        if self.kept is not None and not WAYS[self.voting].weighs_noise:
             counts = pruned_counts(counts, self.kept)
         return leaf_values(counts, self.variance, self.prior, self.voting, multiway)
 
@@ -81,15 +82,32 @@ class CountForest:
     @property
     def predictor(self) -> LeafVotes:
         """What predictions are made of."""
-        return LeafVotes(self.trees, self.values, self.prior if self.voting == "posterior" else None)
+        return LeafVotes(self.trees, self.values, self.prior if WAYS[self.voting].sharpens else None)
 
-    def shares(self, source: Any) -> np.ndarray:
-        """Weight of each label for each row, ``(rows, labels)``."""
-        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+    @property
+    def every_leaf(self) -> np.ndarray | None:
+        """Counts of all leaves, where trees are complete."""
+        return self.counts if isinstance(self.trees, CompleteTrees) else None
+
+    @property
+    def draws(self) -> bool:
+        """Whether an estimator draws its predictions by their shares."""
+        return WAYS[self.voting].draws
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether counts below a threshold were not released."""
+        return SPARSE in self.card.learner
+
+    def every_count(self) -> tuple[np.ndarray, np.ndarray]:
+        """Noisy counts of every node, those of inner nodes sums over leaves, and their variance."""
+        if isinstance(self.trees, MultiwayTrees):
+            return node_sums(self.trees, self.counts, self.variance)
+        return node_counts(self.counts, self.variance)
 
     def with_voting(self, voting: str) -> CountForest:
         """The same release, read another way."""
+        check_voting(voting)
         return replace(self, voting=voting)
 
     def rules(
@@ -112,11 +130,10 @@ class CountForest:
 
     def _nodes(self, inner: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Tree, number, counts and variance of every leaf, or of every node."""
+        counts, variance = self.every_count()
         if isinstance(self.trees, MultiwayTrees):
-            counts, variance = node_sums(self.trees, self.counts, self.variance)
             node = np.flatnonzero((self.trees.view < 0) | inner)
             return self.trees.tree_of[node], node, counts[node], variance[node]
-        counts, variance = node_counts(self.counts, self.variance)
         kept = self.kept
         if kept is None:
             kept = np.ones(counts.shape[:2], bool)
@@ -134,22 +151,10 @@ class CountForest:
             "noise per count": round(self.variance**0.5, 3),
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to one file."""
-        write_model(path, *self.to_file())
-
     def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model's file."""
-        header = {
-            "kind": self.kind,
-            "schema": self.schema.to_dict(),
-            "card": self.card.to_dict(),
-            "depth": self.trees.depth,
-            "variance": self.variance,
-            "voting": self.voting,
-        }
-        arrays = {**trees_to_arrays(self.trees), "counts": self.counts, "prior": self.prior}
-        return header, arrays
+        header = self._header(depth=self.trees.depth, variance=self.variance, voting=self.voting)
+        return header, {**trees_to_arrays(self.trees), "counts": self.counts, "prior": self.prior}
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:

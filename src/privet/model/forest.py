@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from privet.data import encode, open_table
 from privet.errors import QuestionError
-from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
-from privet.model.file import write_model
+from privet.model.labels import LabelModel
 from privet.model.rules import Rules
+from privet.model.sections import MOST_RULES, ONE_TREE, RuleList, Section, TreePicture
+from privet.model.tree import Said, ShownTree, check_tree, lead
 from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
 from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees, Views
 
+SOME_RULES = (
+    "The first leaves of the first tree. Leaves released labels alone, so that none can be called "
+    "stronger than another, and no feature more important."
+)
+
 
 @dataclass(frozen=True)
-class LabelForest:
+class LabelForest(LabelModel):
     """Complete trees whose leaves each carry one label: what a majority forest releases.
 
     Attributes
@@ -37,17 +41,18 @@ class LabelForest:
     labels: np.ndarray
     schema: Schema
     card: PrivacyCard
-    kind = "label-forest"
+    kind: ClassVar[str] = "label-forest"
+    title: ClassVar[str] = "A forest of labels"
 
     @property
     def predictor(self) -> LeafVotes:
         """What predictions are made of: one vote a tree."""
         return LeafVotes(self.trees, np.eye(len(self.schema.label.values), dtype=np.uint8)[self.labels])
 
-    def shares(self, source: Any) -> np.ndarray:
-        """Share of the trees that vote for each label, ``(rows, labels)``."""
-        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+    @property
+    def every_leaf(self) -> np.ndarray:
+        """Labels of all leaves."""
+        return self.labels
 
     def rules(self, top: int | None = None, *, label: Scalar | None = None) -> Rules:
         """Rules of the leaves, in the order of the trees: labels alone, since nothing else was released."""
@@ -62,19 +67,29 @@ class LabelForest:
         )
         return found.select(top, label=label)
 
+    def importances(self) -> dict[str, float]:
+        """Not known of labels alone: refused."""
+        raise QuestionError("leaves that released labels alone do not tell what matters.")
+
+    def tree(self, number: int = 0) -> ShownTree:
+        """One tree, to be shown: labels of leaves, and how many of the leaves below a node agree."""
+        check_tree(number, self.trees.n_trees)
+        n_labels = len(self.schema.label.values)
+        return ShownTree(self.trees, number, self.schema, lambda node: self._said(number, node), n_labels)
+
+    def sections(self) -> Iterator[Section]:
+        """Some rules, and a tree."""
+        yield RuleList("Some rules", SOME_RULES, self.rules(MOST_RULES))
+        yield TreePicture("One tree", ONE_TREE, self.tree())
+
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
         return {"kind": self.kind, **describe_trees(self.trees, self.schema)}
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to one file."""
-        header = {
-            "kind": self.kind,
-            "schema": self.schema.to_dict(),
-            "card": self.card.to_dict(),
-            "depth": self.trees.depth,
-        }
-        write_model(path, header, {**trees_to_arrays(self.trees), "labels": self.labels})
+    def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model's file."""
+        arrays = {**trees_to_arrays(self.trees), "labels": self.labels}
+        return self._header(depth=self.trees.depth), arrays
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
@@ -85,6 +100,19 @@ class LabelForest:
         if labels.shape != (trees.n_trees, trees.n_leaves) or labels.max() >= n_labels:
             raise QuestionError("the labels of this model do not fit its trees.")
         return cls(trees, labels, schema, PrivacyCard(**header["card"]))
+
+    def _said(self, tree: int, node: int) -> Said:
+        """The label of a leaf, or how many of the leaves below agree."""
+        n_leaves, level = self.trees.n_leaves, node.bit_length() - 1
+        below = n_leaves >> level
+        first = node * below - n_leaves
+        votes = np.bincount(self.labels[tree, first : first + below], minlength=len(self.schema.label.values))
+        label = int(votes.argmax())
+        name = str(self.schema.label.values[label])
+        if below == 1:
+            return Said((name,), label, 1.0)
+        told = f"{votes[label]:,} of {below:,} leaves say {name}"
+        return Said((told,), label, lead(votes[label] / below, len(votes)))
 
 
 def describe_trees(

@@ -4,50 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.model.counts import CountForest
-from privet.model.rule_forest import RuleForest
-from privet.model.rules import n_children, share_variance
-from privet.model.tree import every_count
+from privet.model.rules import Trees, n_children, share_variance
 from privet.schema import Schema
-from privet.structure import CompleteTrees, MultiwayTrees
+from privet.structure import CompleteTrees
 
 HEARD = 2.0
 """Deviations of its noise that the rows of a child must reach to be heard."""
 
 
-def split_gains(
-    trees: CompleteTrees | MultiwayTrees, counts: np.ndarray, variance: np.ndarray, schema: Schema
-) -> np.ndarray:
-    """Share of all that splits tell apart, by feature.
+def split_gains(trees: Trees, counts: np.ndarray, variance: np.ndarray, schema: Schema) -> np.ndarray:
+    """Share of all that splits tell apart, by feature: see `told_apart`."""
+    return as_shares(told_apart(trees, counts, variance, schema))
+
+
+def as_shares(gains: np.ndarray) -> np.ndarray:
+    """Gains as shares of their sum, all zero where nothing is told apart."""
+    return np.asarray(gains / max(float(gains.sum()), 1e-12))
+
+
+def told_apart(trees: Trees, counts: np.ndarray, variance: np.ndarray, schema: Schema) -> np.ndarray:
+    """How much the splits on each feature tell apart.
 
     A split tells apart what the label shares of its children differ from each other, squared and weighted by
     rows (the fall of the Gini index); what noise adds to that on average is taken off.
 
     Parameters
     ----------
-    counts, variance : as of `every_count`
+    counts, variance :
+        Of every node, ``(trees, nodes, labels)`` and ``(nodes,)`` of complete trees, ``(nodes, labels)`` and
+        ``(nodes,)`` of others.
     """
     total = np.zeros(len(schema.features))
     if isinstance(trees, CompleteTrees):
         n = trees.n_leaves
         children = counts[:, 2 : 2 * n].reshape(trees.n_trees, n - 1, 2, -1)
-        gain = _told_apart(children, variance[2 : 2 * n].reshape(n - 1, 2))
+        gain = _between(children, variance[2 : 2 * n].reshape(n - 1, 2))
         np.add.at(total, trees.views.source[trees.view[:, 1:n]], gain)
     else:
         for node in np.flatnonzero(trees.view >= 0):
             first = int(trees.child[node])
             below = slice(first, first + n_children(trees, schema, int(node)))
-            total[trees.views.source[trees.view[node]]] += _told_apart(counts[below], variance[below])
-    total = np.maximum(total, 0)
-    return total / max(float(total.sum()), 1e-12)
+            total[trees.views.source[trees.view[node]]] += _between(counts[below], variance[below])
+    return np.maximum(total, 0)
 
 
-def forest_gains(model: CountForest | RuleForest) -> np.ndarray:
-    """The gains of a forest, by feature."""
-    return split_gains(model.trees, *every_count(model), model.schema)
-
-
-def _told_apart(counts: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def _between(counts: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """What children ``(…, children, labels)`` differ by, as far as they are not lost in their noise."""
     n_labels = counts.shape[-1]
     rows = counts.sum(axis=-1).astype(float)

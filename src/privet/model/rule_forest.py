@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from privet.data import encode, open_table
 from privet.errors import QuestionError
-from privet.kernels.predict import normalised, row_shares
+from privet.kernels.predict import normalised
 from privet.model.card import PrivacyCard
-from privet.model.file import write_model
+from privet.model.counted import CountedModel
 from privet.model.rules import Rules, counted_rules
-from privet.model.voting import node_posterior
+from privet.model.voting import NODE_WAYS
 from privet.schema import Scalar, Schema
 from privet.soundness import check_structure
 from privet.structure import LeafVotes, MultiwayTrees, Views
 
-VOTES = ("counts", "confidence", "posterior")
+VOTES = tuple(NODE_WAYS)
 
 
 @dataclass(frozen=True)
-class RuleForest:
+class RuleForest(CountedModel):
     """Multi-way trees with noisy label counts of every node: each node is a rule.
 
     Attributes
@@ -35,9 +33,8 @@ class RuleForest:
         Noisy, of every node, as corrected by the learner.
     variance : float64 (nodes,)
         Of the noise of one count.
-    votes : {"counts", "confidence", "posterior"}
-        What a leaf says: shares of its counts; its most frequent label weighted by that label's share; or
-        shares that follow from the counts of all nodes on its path, as far as their noise lets each speak.
+    votes : str
+        What a leaf says: see `privet.model.voting.NODE_WAYS`.
     schema : Schema
     card : PrivacyCard
     """
@@ -48,22 +45,16 @@ class RuleForest:
     votes: str
     schema: Schema
     card: PrivacyCard
-    kind = "rule-forest"
+    kind: ClassVar[str] = "rule-forest"
+    title: ClassVar[str] = "Trees whose every node is a rule,"
 
     @cached_property
     def node_shares(self) -> np.ndarray:
-        """Label shares of every node; one without rows says what its parent says."""
-        if self.votes == "posterior":
-            return node_posterior(self.trees, self.counts, self.variance, self.prior)
-        known = np.maximum(self.counts, 0.0)
-        shares = normalised(known)
-        above = self.trees.parent
-        for node in np.flatnonzero((known.sum(axis=1) <= 0) & (above >= 0)):
-            shares[node] = shares[above[node]]
-        return shares
+        """Label shares of every node, as its way of voting has them."""
+        return NODE_WAYS[self.votes].shares(self.trees, self.counts, self.variance, self.prior)
 
     @property
-    def prior(self) -> np.ndarray:
+    def prior(self) -> np.ndarray:  # type: ignore[override]
         """Shares of the labels at large, from the counts of the roots."""
         return normalised(np.maximum(self.counts[self.trees.roots], 0.0).sum(axis=0))
 
@@ -71,14 +62,11 @@ class RuleForest:
     def predictor(self) -> LeafVotes:
         """What predictions are made of."""
         said = self.node_shares[self.trees.view < 0]
-        if self.votes == "confidence":
-            said = said * np.eye(said.shape[1])[said.argmax(axis=1)]
-        return LeafVotes(self.trees, said)
+        return LeafVotes(self.trees, NODE_WAYS[self.votes].values(said))
 
-    def shares(self, source: Any) -> np.ndarray:
-        """Weight of each label for each row, ``(rows, labels)``."""
-        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+    def every_count(self) -> tuple[np.ndarray, np.ndarray]:
+        """Noisy counts of every node and the variance of their noise."""
+        return self.counts, self.variance
 
     def rules(
         self,
@@ -120,21 +108,15 @@ class RuleForest:
             "noise per count of a leaf": float(np.sqrt(self.variance[view < 0].mean())),
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to one file."""
-        header = {
-            "kind": self.kind,
-            "schema": self.schema.to_dict(),
-            "card": self.card.to_dict(),
-            "votes": self.votes,
-        }
+    def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model's file."""
         trees, views = self.trees, self.trees.views
         arrays = {
             "source": views.source, "start": views.start, "table": views.table,
             "roots": trees.roots, "view": trees.view, "threshold": trees.threshold, "child": trees.child,
             "counts": self.counts, "variance": self.variance,
         }  # fmt: skip
-        write_model(path, header, arrays)
+        return self._header(votes=self.votes), arrays
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
@@ -148,6 +130,8 @@ class RuleForest:
         shape = (len(trees.view), len(schema.label.values))
         if counts.shape != shape or variance.shape != shape[:1] or counts.dtype.kind != "f":
             raise QuestionError("the counts of this model do not fit its trees.")
-        if not (np.isfinite(counts).all() and (variance >= 0).all()) or header["votes"] not in VOTES:
+        if not (np.isfinite(counts).all() and (variance >= 0).all()) or header["votes"] not in tuple(
+            NODE_WAYS
+        ):
             raise QuestionError("this model has counts or votes that cannot be.")
         return cls(trees, counts, variance, header["votes"], schema, PrivacyCard(**header["card"]))

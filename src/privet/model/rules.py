@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, overload
 
 import numpy as np
 
+from privet.checks import whole
 from privet.errors import QuestionError
 from privet.model.words import condition_data, condition_text
 from privet.schema import Scalar, Schema
@@ -108,6 +109,11 @@ class Rules(Sequence[Rule]):
     def __len__(self) -> int:
         return len(self._node)
 
+    @property
+    def counted(self) -> bool:
+        """Whether rules have rows and a confidence, beside their label."""
+        return "support" in self._numbers
+
     @overload
     def __getitem__(self, index: int) -> Rule: ...
     @overload
@@ -154,14 +160,13 @@ class Rules(Sequence[Rule]):
             Least noisy number of rows.
         sort : {"strength", "support", "confidence"}
         """
-        if top is not None and not is_number(top):
-            raise QuestionError("top must be a whole number, 0 or more.")
+        top = None if top is None else whole(top, "top", 0)
         if isinstance(min_support, bool) or not isinstance(min_support, Real):
             raise QuestionError("min_support must be a number of rows.")
         keep = np.ones(len(self), bool)
         if label is not None:
             keep &= self._label == self._label_code(label)
-        if "support" not in self._numbers:
+        if not self.counted:
             if min_support > 0 or sort != "strength":
                 raise QuestionError("these rules have labels alone: no support, nothing to sort by.")
             return self._taken(np.flatnonzero(keep)[:top])
@@ -187,11 +192,6 @@ class Rules(Sequence[Rule]):
         if label not in values:
             raise QuestionError(f"there is no label {label!r}.", f"labels are {', '.join(map(str, values))}.")
         return values.index(label)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a whole number, 0 or more."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 
 def counted_rules(

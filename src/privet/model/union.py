@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from privet.data import encode, open_table
 from privet.errors import QuestionError
-from privet.kernels.predict import row_shares
 from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
-from privet.model.file import write_model
-from privet.model.voting import VOTINGS
-from privet.schema import Schema
+from privet.model.gains import as_shares, told_apart
+from privet.model.labels import LabelModel, largest_first
+from privet.model.rules import Rules
+from privet.model.sections import Section
+from privet.model.tree import ShownTree
+from privet.model.voting import WAYS, check_voting
+from privet.schema import Scalar, Schema
 from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees, Views
 
 MAX_VIEWS = 1 << 16
@@ -25,7 +26,7 @@ MAX_CELLS = 1 << 28
 
 
 @dataclass(frozen=True)
-class UnionForest:
+class UnionForest(LabelModel):
     """Count forests that each know some of the features; they may differ in depth, trees and noise.
 
     Attributes
@@ -42,9 +43,11 @@ class UnionForest:
     voting: str
     schema: Schema
     card: PrivacyCard
-    kind = "union-forest"
+    kind: ClassVar[str] = "union-forest"
+    title: ClassVar[str] = CountForest.title
 
     def __post_init__(self) -> None:
+        check_forests(self.forests)
         features = tuple(feature for forest in self.forests for feature in forest.schema.features)
         labels = {forest.schema.label for forest in self.forests}
         if (features, labels) != (self.schema.features, {self.schema.label}):
@@ -60,8 +63,7 @@ class UnionForest:
         n_leaves = n_trees << max(f.trees.depth for f in self.forests) if complete else 0
         if n_views > MAX_VIEWS or n_leaves * len(self.schema.label.values) > MAX_CELLS:
             raise QuestionError("this union has too many leaves.", "unite fewer or shallower trees.")
-        if self.voting not in VOTINGS:
-            raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
+        check_voting(self.voting)
         object.__setattr__(self, "forests", tuple(f.with_voting(self.voting) for f in self.forests))
 
     @cached_property
@@ -72,16 +74,31 @@ class UnionForest:
             # Wherever a row goes below what was a leaf, it hears what the leaf says.
             values = [np.repeat(v, trees.n_leaves // v.shape[1], axis=1) for v in values]
         prior = np.mean([forest.prior for forest in self.forests], axis=0)
-        return LeafVotes(trees, np.concatenate(values), prior if self.voting == "posterior" else None)
-
-    def shares(self, source: Any) -> np.ndarray:
-        """Weight of each label for each row, ``(rows, labels)``: all trees of all forests vote."""
-        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+        return LeafVotes(trees, np.concatenate(values), prior if WAYS[self.voting].sharpens else None)
 
     def with_voting(self, voting: str) -> UnionForest:
         """The same release, read another way."""
         return replace(self, voting=voting)
+
+    def rules(self, top: int | None = None, *, label: Scalar | None = None) -> Rules:
+        """A union has none of its own: refused."""
+        raise QuestionError("a union has no rules of its own.", "look at its forests, one by one.")
+
+    def importances(self) -> dict[str, float]:
+        """Share of each feature in what all splits of all forests tell apart."""
+        gains = [told_apart(forest.trees, *forest.every_count(), forest.schema) for forest in self.forests]
+        return largest_first(self.schema.feature_names, as_shares(np.concatenate(gains)))
+
+    def tree(self, number: int = 0) -> ShownTree:
+        """A union has none of its own: refused."""
+        raise QuestionError("a union has no trees of its own.", "look at its forests, one by one.")
+
+    def sections(self) -> Iterator[Section]:
+        """What every forest has to show, under the features that it knows."""
+        for i, forest in enumerate(self.forests, 1):
+            known = f"It knows {', '.join(forest.schema.feature_names)}. {forest.card.promise}."
+            yield Section(f"Forest {i} of {len(self.forests)}", known)
+            yield from forest.sections()
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
@@ -100,18 +117,11 @@ class UnionForest:
             "noise per count": [t["noise per count"] for t in told],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to one file."""
+    def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model's file."""
         parts = [forest.to_file() for forest in self.forests]
-        header = {
-            "kind": self.kind,
-            "schema": self.schema.to_dict(),
-            "card": self.card.to_dict(),
-            "voting": self.voting,
-            "forests": [head for head, _ in parts],
-        }
         arrays = {f"{i}.{name}": a for i, (_, own) in enumerate(parts) for name, a in own.items()}
-        write_model(path, header, arrays)
+        return self._header(voting=self.voting, forests=[head for head, _ in parts]), arrays
 
     @classmethod
     def from_file(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
@@ -123,6 +133,12 @@ class UnionForest:
         forests = [CountForest.from_file(head, a) for head, a in zip(header["forests"], own, strict=True)]
         schema = Schema.from_dict(header["schema"])
         return cls(forests, header["voting"], schema, PrivacyCard(**header["card"]))
+
+
+def check_forests(models: Sequence[Any]) -> None:
+    """Refuse models that cannot be parts of a union."""
+    if not all(isinstance(model, CountForest) for model in models):
+        raise QuestionError("only forests of counts can be united.", "fit with --learner count-forest.")
 
 
 def stacked(forests: Sequence[CountForest]) -> CompleteTrees | MultiwayTrees:

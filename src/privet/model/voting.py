@@ -1,18 +1,72 @@
-"""From noisy label counts of leaves to what each leaf says: five ways of voting, all post-processing."""
+"""From noisy label counts to what each leaf says: the ways of voting, all of them post-processing.
+
+A way of voting is declared here and nowhere else: models, estimators, parties, the command line and the
+documentation read `WAYS` and `NODE_WAYS`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr
 
+from privet.errors import QuestionError
 from privet.kernels.predict import normalised
 from privet.structure import MultiwayTrees
-
-VOTINGS = ("sum", "majority", "threshold", "probabilistic", "posterior")
 
 SPREADS = (0.1, 0.35)
 """How far a node's share of a label that half of the rows have is expected to lie from its parent's: near the
 root, where a node moves all that is below it, and in a leaf."""
+
+
+@dataclass(frozen=True)
+class LeafCounts:
+    """What a way of voting may look at.
+
+    Attributes
+    ----------
+    counts : (trees, leaves, labels), of multi-way trees (leaves, labels)
+        Noisy.
+    variance : float
+        Of the noise of one count.
+    prior : float64 (labels,)
+        Shares of the labels at large.
+    multiway : MultiwayTrees, optional
+        The trees; complete ones where it is None.
+    """
+
+    counts: np.ndarray
+    variance: float
+    prior: np.ndarray
+    multiway: MultiwayTrees | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of voting over noisy counts of leaves.
+
+    Attributes
+    ----------
+    words : str
+        What a leaf says, for whoever has to choose.
+    values : callable
+        What every leaf contributes, in the shape of the counts.
+    weighs_noise : bool
+        Whether a thin leaf is left to its ancestors by the way itself. Of adaptive trees the others are given
+        the counts of kept nodes: see `privet.model.pruning`.
+    sharpens : bool
+        Whether the trees' mean is moved away from the prior: see `privet.structure.LeafVotes`.
+    draws : bool
+        Whether an estimator draws its predictions by their shares.
+    """
+
+    words: str
+    values: Callable[[LeafCounts], np.ndarray]
+    weighs_noise: bool = False
+    sharpens: bool = False
+    draws: bool = False
 
 
 def leaf_values(
@@ -22,25 +76,38 @@ def leaf_values(
     voting: str,
     multiway: MultiwayTrees | None = None,
 ) -> np.ndarray:
-    """What every leaf contributes, in the shape of the counts: of complete trees, unless others are given.
+    """What every leaf contributes, in the shape of the counts: see `WAYS`."""
+    return WAYS[voting].values(LeafCounts(counts, variance, prior, multiway))
 
-    - ``sum``: its noisy counts as they are, negative ones too, so that noise cancels over the trees
-      (Jagannathan et al. 2012);
-    - ``threshold``, ``probabilistic``: its shares, negative counts taken as zero, an empty leaf's equal
-      (Bojarski et al. 2014, whose random share for such leaves carries no bound);
-    - ``majority``: one vote for its most frequent label, shared by those that are level;
-    - ``posterior``: its shares as far as their noise lets them speak, otherwise its ancestors'.
-    """
-    if voting == "sum":
-        return counts.astype(np.float32)
-    if voting == "posterior" and multiway is not None:
-        return multiway_posterior(multiway, counts, variance, prior)
-    if voting == "posterior":
-        return path_posterior(counts, variance, prior)
-    shares = normalised(np.maximum(counts, 0))
-    if voting == "majority":
-        return normalised(shares == shares.max(axis=-1, keepdims=True)).astype(np.float32)
-    return shares
+
+def check_voting(voting: object) -> None:
+    """Refuse what is no way of voting."""
+    if voting not in VOTINGS:
+        raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
+
+
+def noisy_counts(leaves: LeafCounts) -> np.ndarray:
+    """Counts as they are, negative ones too, so that noise cancels over the trees."""
+    return leaves.counts.astype(np.float32)
+
+
+def one_vote(leaves: LeafCounts) -> np.ndarray:
+    """One vote for a leaf's most frequent label, shared by those that are level."""
+    shares = label_shares(leaves)
+    return normalised(shares == shares.max(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def label_shares(leaves: LeafCounts) -> np.ndarray:
+    """Shares of the labels, negative counts taken as zero, an empty leaf's equal."""
+    return normalised(np.maximum(leaves.counts, 0))
+
+
+def posterior(leaves: LeafCounts) -> np.ndarray:
+    """Shares as far as their noise lets them speak, otherwise those of a leaf's ancestors."""
+    counts, variance, prior = leaves.counts, leaves.variance, leaves.prior
+    if leaves.multiway is not None:
+        return multiway_posterior(leaves.multiway, counts, variance, prior)
+    return path_posterior(counts, variance, prior)
 
 
 def path_posterior(counts: np.ndarray, variance: float, prior: np.ndarray) -> np.ndarray:
@@ -122,3 +189,73 @@ def _rows_around(noisy_total: np.ndarray, variance: float | np.ndarray) -> np.nd
     # Further below zero the mean stays as it is there, next to nothing.
     z = np.maximum(noisy_total / sd, -30.0)
     return np.asarray(sd * (z + np.exp(-(z**2) / 2 - log_ndtr(z)) / np.sqrt(2 * np.pi)))
+
+
+@dataclass(frozen=True)
+class NodeWay:
+    """A way of voting over noisy counts of every node, where they were released.
+
+    Attributes
+    ----------
+    words : str
+    shares : callable
+        Label shares of every node from trees, counts, their variance by node, and the prior.
+    values : callable
+        What leaves say, from their shares.
+    offered : bool
+        Whether forests may be asked for it.
+    """
+
+    words: str
+    shares: Callable[[MultiwayTrees, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    values: Callable[[np.ndarray], np.ndarray] = np.asarray
+    offered: bool = True
+
+
+def node_shares(
+    trees: MultiwayTrees, counts: np.ndarray, variance: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """Label shares of every node from its own counts; one without rows says what its parent says."""
+    known = np.maximum(counts, 0.0)
+    shares, above = normalised(known), trees.parent
+    for node in np.flatnonzero((known.sum(axis=1) <= 0) & (above >= 0)):
+        shares[node] = shares[above[node]]
+    return shares
+
+
+def by_confidence(shares: np.ndarray) -> np.ndarray:
+    """The most frequent label alone, weighted by its share."""
+    return shares * np.eye(shares.shape[1])[shares.argmax(axis=1)]
+
+
+WAYS: Mapping[str, Way] = {
+    "sum": Way(
+        "its noisy counts, whose noise cancels over the trees (Jagannathan et al. 2012)", noisy_counts
+    ),
+    "majority": Way("one vote for its most frequent label (Bojarski et al. 2014)", one_vote),
+    "threshold": Way("its shares of the labels (Bojarski et al. 2014)", label_shares),
+    "probabilistic": Way(
+        # Their random share for empty leaves carries no bound: here an empty leaf's shares are equal.
+        "its shares of the labels, by which predictions are drawn (Bojarski et al. 2014)",
+        label_shares,
+        draws=True,
+    ),
+    "posterior": Way(
+        "its shares as far as their noise lets them speak, otherwise its ancestors'",
+        posterior,
+        weighs_noise=True,
+        sharpens=True,
+    ),
+}
+"""All ways of voting over counts of leaves, by name."""
+
+VOTINGS = tuple(WAYS)
+
+NODE_WAYS: Mapping[str, NodeWay] = {
+    "posterior": NodeWay("its shares as far as noise lets every node on its path speak", node_posterior),
+    "confidence": NodeWay("its most frequent label, weighted by its share", node_shares, by_confidence),
+    "counts": NodeWay("its shares of the labels", node_shares, offered=False),
+}
+"""All ways of voting over counts of every node, by name."""
+
+NODE_VOTINGS = tuple(name for name, way in NODE_WAYS.items() if way.offered)

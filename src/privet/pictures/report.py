@@ -5,29 +5,34 @@ All of it is drawn from released values: reading it costs nothing, and it may go
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privet.errors import PrivetError
+from privet.errors import PrivetError, QuestionError
 from privet.kernels.predict import probabilities
-from privet.model.additive import AdditiveModel
-from privet.model.card import PrivacyCard
-from privet.model.counts import CountForest
-from privet.model.effects import Effects, effects
-from privet.model.forest import LabelForest
-from privet.model.gains import forest_gains
-from privet.model.tree import released
-from privet.model.union import UnionForest
+from privet.model import Model, PrivacyCard, released
+from privet.model.effects import Effects
+from privet.model.rules import Rule
+from privet.model.sections import (
+    FeaturePairs,
+    FeatureShapes,
+    LabelShares,
+    RuleList,
+    Section,
+    Sizes,
+    TreePicture,
+)
 from privet.model.words import condition_text
 from privet.pictures.page import bar, chips, definitions, figure, page, section, table
 from privet.pictures.shapes import Shapes, draw_overview, feature_bins
 from privet.pictures.style import new_figure, require_matplotlib, svg_of
-from privet.pictures.tree import plot_tree
+from privet.pictures.tree import draw_tree
 
-MOST_FEATURES, MOST_PAIRS, MOST_RULES = 40, 6, 12
+MOST_FEATURES, MOST_PAIRS = 40, 6
 THIN = 0.005
 """Share of the rows from which on a region is worth naming."""
 
@@ -49,32 +54,26 @@ def explain(model: Any, path: str | Path | None = None) -> str:
         One HTML page that stands alone.
     """
     require_matplotlib()
-    model = getattr(model, "model_", model)
-    parts = _union_parts(model) if isinstance(model, UnionForest) else _parts(released(model))
-    label = model.schema.label.name
-    text = page(f"What this model says of {label}", [_head(model), *parts, _foot(model.card)])
+    found = released(model)
+    parts = [section(each.title, each.text, *BODIES[type(each)](each)) for each in found.sections()]
+    label = found.schema.label.name
+    text = page(f"What this model says of {label}", [_head(found), *parts, _foot(found.card)])
     if path is not None:
         _write(path, text)
     return text
 
 
 def main_figure(model: Any) -> Any:
-    """The picture that says most: the shapes of an additive model, or a tree of a forest."""
-    model = released(model.forests[0] if isinstance(model, UnionForest) else model)
-    if isinstance(model, AdditiveModel):
-        return draw_overview(Shapes(model, effects(model)))
-    return plot_tree(model)
+    """The first picture that a page about a model has."""
+    for each in released(model).sections():
+        if type(each) in MAIN:
+            return MAIN[type(each)](each)
+    raise QuestionError("no picture stands for this model.", "look at its page: privet.explain(model).")
 
 
-def _head(model: Any) -> str:
+def _head(model: Model) -> str:
     card, names = model.card, len(model.schema.features)
-    kinds = {
-        "additive": "An additive model",
-        "label-forest": "A forest of labels",
-        "rule-forest": "Trees whose every node is a rule,",
-    }
-    kind = kinds.get(model.kind, "A forest of noisy counts")
-    lead = f"{kind} of {names} features, learnt under {card.promise}. {FREE}"
+    lead = f"{model.title} of {names} features, learnt under {card.promise}. {FREE}"
     warning = ""
     if not card.private:
         reasons = escape("; ".join(card.caveats))
@@ -100,80 +99,53 @@ def _foot(card: PrivacyCard) -> str:
     return f"<footer>Made by privet from a released model, under the schema {escape(card.schema)}.</footer>"
 
 
-def _shares(model: Any, shares: np.ndarray, title: str, text: str) -> str:
-    most = float(shares.max())
+def _nothing(told: Section) -> list[str]:
+    return []
+
+
+def _shares(told: LabelShares) -> list[str]:
+    most = float(told.shares.max())
     rows = [
-        [escape(str(value)), f"{share:.1%}", bar(share / most)]
-        for value, share in zip(model.schema.label.values, shares.tolist(), strict=True)
+        [escape(label), f"{share:.1%}", bar(share / most)]
+        for label, share in zip(told.labels, told.shares.tolist(), strict=True)
     ]
-    return section(title, text, f'<div class="card">{table(["label", "share", ""], rows, [1])}</div>')
+    return [f'<div class="card">{table(["label", "share", ""], rows, [1])}</div>']
 
 
-def _additive_parts(model: AdditiveModel) -> list[str]:
-    told = effects(model)
-    shapes = Shapes(model, told)
-    base = probabilities(told.base[None], len(model.schema.label.values))[0]
-    parts = [
-        _shares(model, base, "Before any feature is looked at", "What the model says of an average row."),
-        _importances(model, told),
-        _features(shapes),
-    ]
-    return parts + ([_pairs(shapes)] if told.pairs else [])
-
-
-def _importances(model: AdditiveModel, told: Effects) -> str:
-    text = (
-        "How far each feature alone moves a prediction, on average over the noisy rows. The dark line is "
-        "what noise alone would do: a bar that does not pass it, in grey, may be nothing else."
-    )
-    return section("What matters", text, _bars(model, told.importances, told.noise))
-
-
-def _bars(model: Any, sizes: np.ndarray, marks: np.ndarray | None = None) -> str:
+def _sizes(told: Sizes) -> list[str]:
     """Features, those that do most first."""
+    sizes, marks = told.sizes, told.marks
     most = max(float(sizes.max()), float(marks.max()) if marks is not None else 0.0, 1e-12)
     rows = [
-        [
-            escape(model.schema.feature_names[i]),
-            bar(sizes[i] / most, None if marks is None else marks[i] / most),
-        ]
+        [escape(told.features[i]), bar(sizes[i] / most, None if marks is None else marks[i] / most)]
         for i in np.argsort(-sizes)[:MOST_FEATURES]
     ]
-    return f'<div class="card">{table(["feature", ""], rows)}</div>'
+    return [f'<div class="card">{table(["feature", ""], rows)}</div>']
 
 
-def _features(shapes: Shapes) -> str:
+def _features(told: FeatureShapes) -> list[str]:
+    shapes = Shapes(told)
     order = np.argsort(-shapes.effects.importances)[:MOST_FEATURES].tolist()
     drawn = []
     for feature in order:
         picture = new_figure(3.8, 2.5)
         shapes.draw(picture.add_subplot(), feature)
-        name = shapes.model.schema.feature_names[feature]
+        name = shapes.schema.feature_names[feature]
         drawn.append(figure(svg_of(picture), name, feature_caption(shapes, feature)))
-    axis = (
-        f"The chance of “{shapes.names[-1]}” as one feature changes and all others stay average"
-        if shapes.binary
-        else "The odds of a label as one feature changes and all others stay average, times or divided by "
-        "what they are for an average row; labels that a feature moves little are grey"
-    )
-    text = (
-        f"{axis}. The band is two standard deviations on either side: what would change if noise and trees "
-        "were drawn anew. Grey hills show where rows are."
-    )
-    return section("Feature by feature", text, f'<div class="grid">{"".join(drawn)}</div>')
+    return [f'<div class="grid">{"".join(drawn)}</div>']
 
 
 def feature_caption(shapes: Shapes, feature: int) -> str:
     """Where a feature's effect is lowest and highest, in words."""
-    model, told = shapes.model, shapes.model.schema.features[feature]
-    place = model.additive.bins.slices[feature]
-    held = model.bin_shares[place] >= THIN
+    shown, told = shapes.told, shapes.schema.features[feature]
+    place = shown.bins.slices[feature]
+    held = shown.bin_shares[place] >= THIN
     if not held.any():
         return ""
     values = shapes.effects.single[place]
-    score = 0 if shapes.binary else int((model.bin_shares[place] @ np.abs(values)).argmax())
+    score = 0 if shapes.binary else int((shown.bin_shares[place] @ np.abs(values)).argmax())
     bins, chances = (
-        feature_bins(model, feature),
+        feature_bins(shown, feature),
         probabilities(shapes.effects.base + values, len(shapes.names)),
     )
     label = -1 if shapes.binary else score
@@ -184,8 +156,9 @@ def feature_caption(shapes: Shapes, feature: int) -> str:
     return f"{shapes.names[label]}: least where {texts[0]}, most where {texts[1]}."
 
 
-def _pairs(shapes: Shapes) -> str:
-    names = shapes.model.schema.feature_names
+def _pairs(told: FeaturePairs) -> list[str]:
+    shapes = Shapes(told)
+    names = shapes.schema.feature_names
     best = list(shapes.effects.weights)[:MOST_PAIRS]
     scores = {pair: _loudest(shapes.effects, pair) for pair in best}
     drawn = []
@@ -193,8 +166,8 @@ def _pairs(shapes: Shapes) -> str:
         picture = new_figure(3.8, 3.2)
         shapes.draw_pair(picture.add_subplot(), pair, scores[pair])
         label = shapes.names[-1 if shapes.binary else scores[pair]]
-        told = f"Blue: {label} is more likely than both alone say; red: less. Widths are shares of rows."
-        drawn.append(figure(svg_of(picture), f"{names[pair[0]]} × {names[pair[1]]}", told))
+        words = f"Blue: {label} is more likely than both alone say; red: less. Widths are shares of rows."
+        drawn.append(figure(svg_of(picture), f"{names[pair[0]]} × {names[pair[1]]}", words))
     most = max(shapes.effects.weights.values())
     rows = [
         [
@@ -204,15 +177,8 @@ def _pairs(shapes: Shapes) -> str:
         ]
         for i, j in best
     ]
-    text = (
-        f"The {shapes.model.additive.n_trees} trees also see features together: what remains of them after "
-        "each feature's own part, pair by pair, those that matter most first. Noise is not drawn here: small "
-        "patterns may be nothing."
-    )
     listed = table(["pair", "weight", "strongest"], rows)
-    return section(
-        "Together", text, f'<div class="grid">{"".join(drawn)}</div>', f'<div class="card">{listed}</div>'
-    )
+    return [f'<div class="grid">{"".join(drawn)}</div>', f'<div class="card">{listed}</div>']
 
 
 def _loudest(told: Effects, pair: tuple[int, int]) -> int:
@@ -221,83 +187,53 @@ def _loudest(told: Effects, pair: tuple[int, int]) -> int:
 
 def pair_words(shapes: Shapes, pair: tuple[int, int], score: int) -> str:
     """Where a pair of features says most beyond what each says alone."""
-    model, value = shapes.model, shapes.effects.pairs[pair][:, :, score]
-    held = [model.bin_shares[model.additive.bins.slices[j]] for j in pair]
+    shown, value = shapes.told, shapes.effects.pairs[pair][:, :, score]
+    held = [shown.bin_shares[shown.bins.slices[j]] for j in pair]
     heavy = np.outer(*held) >= THIN / 4
     if not heavy.any():
         return ""
     a, b = np.unravel_index(np.where(heavy, np.abs(value), -1).argmax(), value.shape)
-    masks = [feature_bins(model, j) == cell for j, cell in zip(pair, (a, b), strict=True)]
-    texts = [condition_text(model.schema.features[j], mask) for j, mask in zip(pair, masks, strict=True)]
+    masks = [feature_bins(shown, j) == cell for j, cell in zip(pair, (a, b), strict=True)]
+    texts = [condition_text(shapes.schema.features[j], mask) for j, mask in zip(pair, masks, strict=True)]
     label = shapes.names[-1 if shapes.binary else score]
     way = "more" if value[a, b] > 0 else "less"
     return f"{label} {way} likely where {' and '.join(text for text in texts if text)}"
 
 
-def _parts(model: Any) -> list[str]:
-    return _additive_parts(model) if isinstance(model, AdditiveModel) else _forest_parts(model)
+def _rules(told: RuleList) -> list[str]:
+    heads, shown = ["if", "then"], [[chips(rule.conditions), escape(str(rule.label))] for rule in told.rules]
+    if told.rules.counted:
+        heads += ["confidence", "rows"]
+        shown = [[*row, *_numbers(rule)] for row, rule in zip(shown, told.rules, strict=True)]
+    return [f'<div class="card">{table(heads, shown, [2, 3])}</div>']
 
 
-def _union_parts(model: UnionForest) -> list[str]:
-    """The parts of every forest, under the features it knows."""
-    parts = []
-    for i, forest in enumerate(model.forests, 1):
-        known = f"It knows {', '.join(forest.schema.feature_names)}. {forest.card.promise}."
-        parts += [section(f"Forest {i} of {len(model.forests)}", known), *_parts(released(forest))]
-    return parts
+def _numbers(rule: Rule) -> list[str]:
+    known = rule.confidence is not None
+    confidence = f"{rule.confidence:.1%} ± {rule.confidence_sd:.1%}" if known else "–"
+    return [confidence, f"{rule.support:,.0f} ± {rule.support_sd:,.0f}"]
 
 
-def _forest_parts(model: Any) -> list[str]:
-    parts = []
-    if hasattr(model, "prior"):
-        parts.append(
-            _shares(model, model.prior, "Before any feature is looked at", "Noisy shares of the labels.")
-        )
-    if not isinstance(model, LabelForest):
-        parts.append(_gains(model))
-    parts.append(_rules(model))
-    return [*parts, _tree(model)]
+def _tree(told: TreePicture) -> list[str]:
+    return [figure(svg_of(draw_tree(told.tree)), wide=True)]
 
 
-def _gains(model: Any) -> str:
-    text = (
-        "How much the splits on each feature tell labels apart, as a share of what all splits do. What noise "
-        "adds is taken off; splits whose rows drown in it are not counted."
-    )
-    return section("What matters", text, _bars(model, forest_gains(model)))
+BODIES: Mapping[type[Section], Callable[[Any], list[str]]] = {
+    Section: _nothing,
+    LabelShares: _shares,
+    Sizes: _sizes,
+    FeatureShapes: _features,
+    FeaturePairs: _pairs,
+    RuleList: _rules,
+    TreePicture: _tree,
+}
+"""How each kind of section is drawn."""
 
-
-def _rules(model: Any) -> str:
-    rules = model.rules(MOST_RULES)
-    if isinstance(model, LabelForest):
-        rows = [[chips(rule.conditions), escape(str(rule.label))] for rule in rules]
-        text = (
-            "The first leaves of the first tree. Leaves released labels alone, so that none can be called "
-            "stronger than another, and no feature more important."
-        )
-        return section("Some rules", text, f'<div class="card">{table(["if", "then"], rows)}</div>')
-    rows = [
-        [
-            chips(rule.conditions),
-            escape(str(rule.label)),
-            f"{rule.confidence:.1%} ± {rule.confidence_sd:.1%}" if rule.confidence is not None else "–",
-            f"{rule.support:,.0f} ± {rule.support_sd:,.0f}",
-        ]
-        for rule in rules
-    ]
-    text = (
-        "Paths of the trees whose label lies furthest above its mean share, in deviations of noise and "
-        "chance. ± is the standard deviation of the noise."
-    )
-    listed = table(["if", "then", "confidence", "rows"], rows, [2, 3])
-    return section("Strongest rules", text, f'<div class="card">{listed}</div>')
-
-
-def _tree(model: Any) -> str:
-    text = "Its first levels. Colours lean to a label as far as noise lets a node speak."
-    if isinstance(model, CountForest):
-        text += " Numbers of inner nodes are sums over leaves, and their noise adds up."
-    return section("One tree", text, figure(svg_of(plot_tree(model)), wide=True))
+MAIN: Mapping[type[Section], Callable[[Any], Any]] = {
+    FeatureShapes: lambda told: draw_overview(Shapes(told)),
+    TreePicture: lambda told: draw_tree(told.tree),
+}
+"""Sections that one figure can stand for."""
 
 
 def _write(path: str | Path, text: str) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from privet.kernels.predict import probabilities
-from privet.model.additive import AdditiveModel
-from privet.model.effects import Effects
 from privet.model.rules import places
+from privet.model.sections import FeatureShapes
 from privet.model.words import written
 from privet.pictures.style import BLUE, FAINT, GRID, INK, SOFT, clean, label_colour, new_figure, plain
 from privet.schema import Categorical, Continuous
@@ -27,20 +26,20 @@ FACTORS = (1 / 50, 1 / 20, 1 / 10, 1 / 5, 1 / 2, 1, 2, 5, 10, 20, 50)
 
 
 class Shapes:
-    """What all pictures of a model share: its effects, one scale, the labels' names.
+    """What all pictures of a model's shapes have in common: its effects, one scale, the labels' names.
 
     Parameters
     ----------
-    model : AdditiveModel
-    effects : Effects
+    told : FeatureShapes
     """
 
-    def __init__(self, model: AdditiveModel, effects: Effects) -> None:
-        self.model, self.effects = model, effects
-        self.names = [str(value) for value in model.schema.label.values]
+    def __init__(self, told: FeatureShapes) -> None:
+        self.told, self.effects, self.schema = told, told.effects, told.schema
+        effects = told.effects
+        self.names = [str(value) for value in told.schema.label.values]
         self.binary = len(effects.base) == 1
         # Bins with hardly a row have wide bands, and would flatten all others.
-        held = model.bin_shares > 0.002
+        held = told.bin_shares > 0.002
         wide = SURE * effects.bands[held, None]
         low = min(float((effects.single[held] - wide).min(initial=0.0)), -0.1)
         high = max(float((effects.single[held] + wide).max(initial=0.0)), 0.1)
@@ -49,11 +48,11 @@ class Shapes:
 
     def draw(self, axes: Any, feature: int, title: str = "") -> None:
         """The effect of one feature alone."""
-        told = self.model.schema.features[feature]
+        told = self.schema.features[feature]
         clean(axes, title)
-        place = self.model.additive.bins.slices[feature]
+        place = self.told.bins.slices[feature]
         values, bands = self.effects.single[place], self.effects.bands[place]
-        shares, shown = self.model.bin_shares[place], self._shown(values, self.model.bin_shares[place])
+        shares, shown = self.told.bin_shares[place], self._shown(values, self.told.bin_shares[place])
         if isinstance(told, Categorical):
             self._draw_categories(axes, told, values, bands, shares, shown)
         else:
@@ -76,7 +75,7 @@ class Shapes:
             axis.set_ticks(*self._quantile_ticks(j))
         axes.tick_params(axis="x", rotation=30)
         for name, j in zip(("x", "y"), pair, strict=True):
-            axes.set(**{f"{name}label": plain(self.model.schema.features[j].name, 40)})
+            axes.set(**{f"{name}label": plain(self.schema.features[j].name, 40)})
         axes.xaxis.label.set(color=SOFT, size=8)
         axes.yaxis.label.set(color=SOFT, size=8)
 
@@ -219,17 +218,17 @@ class Shapes:
         )  # fmt: skip
 
     def _shares(self, feature: int) -> np.ndarray:
-        return self.model.bin_shares[self.model.additive.bins.slices[feature]]
+        return self.told.bin_shares[self.told.bins.slices[feature]]
 
     def _edges(self, feature: int, told: Continuous) -> np.ndarray:
         """Ends of a feature's bins, in its own unit."""
-        bins = feature_bins(self.model, feature)[:-1]
+        bins = feature_bins(self.told, feature)[:-1]
         first = np.concatenate([[0], np.flatnonzero(np.diff(bins)) + 1, [told.n_cells]])
         return np.array([told.edge(int(cell)) for cell in first])
 
     def _quantile_ticks(self, feature: int) -> tuple[list[float], list[str]]:
         """Ticks of an axis on which every bin is as wide as its share of the rows."""
-        told, ends = self.model.schema.features[feature], _cumulated(self._shares(feature))
+        told, ends = self.schema.features[feature], _cumulated(self._shares(feature))
         if isinstance(told, Categorical):
             names = [str(c) for c in told.categories] + ["missing"] * told.missing
             kept = np.flatnonzero(np.diff(ends) > 0.06)
@@ -242,9 +241,9 @@ class Shapes:
         return [float(ends[i]) for i in ticks], [written(told, edges[i]) for i in ticks]
 
 
-def feature_bins(model: AdditiveModel, feature: int) -> np.ndarray:
+def feature_bins(told: FeatureShapes, feature: int) -> np.ndarray:
     """Bin of every code of a feature."""
-    return places(model.additive.bins.views, feature, model.schema.features[feature].n_codes)
+    return places(told.bins.views, feature, told.schema.features[feature].n_codes)
 
 
 def draw_importances(axes: Any, names: list[str], importances: np.ndarray, noise: np.ndarray) -> None:
@@ -264,7 +263,7 @@ def draw_importances(axes: Any, names: list[str], importances: np.ndarray, noise
 
 def draw_overview(shapes: Shapes, most: int = 8) -> Any:
     """One figure: what each feature does on average, and the shapes of those that do most."""
-    names = shapes.model.schema.feature_names
+    names = shapes.schema.feature_names
     order = np.argsort(-shapes.effects.importances)[:most].tolist()
     lines = -(-(len(order) + 1) // 3)
     figure = new_figure(12, 2.9 * lines)

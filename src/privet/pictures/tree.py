@@ -6,7 +6,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
-from privet.model.tree import Node, nested, released
+from privet.model import released
+from privet.model.tree import DEEPEST_TEXT, Node, ShownTree, nested
 from privet.pictures.style import FAINT, INK, SOFT, blended, label_colour, new_figure, plain
 
 WIDTH, HEIGHT, LINE = 1.75, 0.55, 0.145
@@ -53,8 +54,26 @@ def plot_tree(model: Any, tree: int = 0, max_depth: int | None = None) -> Any:
     matplotlib.figure.Figure
         ``savefig(path)`` writes it; a notebook shows it.
     """
+    return draw_tree(released(model).tree(tree), max_depth)
+
+
+def export_text(model: Any, tree: int = 0, max_depth: int = DEEPEST_TEXT) -> str:
+    """Write a tree as text, one node a line: its condition, and what it says.
+
+    Parameters
+    ----------
+    model : a fitted estimator, or its model
+    tree : int
+    max_depth : int
+        Deeper nodes are left out; the text says how many leaves they end in.
+    """
+    return released(model).to_text(tree, max_depth)
+
+
+def draw_tree(shown: ShownTree, max_depth: int | None = None) -> Any:
+    """A figure of one tree, by default of as many levels as can be looked at."""
     figure = new_figure(1, 1)
-    root = _placed(_fitting(model, tree) if max_depth is None else nested(model, tree, max_depth))
+    root = _placed(_fitting(shown) if max_depth is None else nested(shown, max_depth))
     boxes = _all(root)
     tall = {level: max(b.n_lines for b in boxes if b.level == level) for level in {b.level for b in boxes}}
     tops = _tops(tall)
@@ -65,15 +84,14 @@ def plot_tree(model: Any, tree: int = 0, max_depth: int | None = None) -> Any:
     axes.set_xlim(0, max(width, 3))
     axes.set_ylim(-height + 0.25, 0.25)
     axes.axis("off")
-    n_labels = len(released(model).schema.label.values)
     for box in boxes:
-        _draw(axes, box, tops, n_labels)
+        _draw(axes, box, tops, shown.n_labels)
     return figure
 
 
-def _fitting(model: Any, tree: int) -> Node:
+def _fitting(shown: ShownTree) -> Node:
     """The deepest tree, of three levels at most, that is not too wide to be looked at."""
-    trees = [nested(model, tree, depth) for depth in (3, 2, 1)]
+    trees = [nested(shown, depth) for depth in (3, 2, 1)]
     return next((root for root in trees if _columns(root) <= MOST_COLUMNS), trees[-1])
 
 

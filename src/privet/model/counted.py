@@ -1,0 +1,86 @@
+"""What models with noisy label counts in their nodes have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from privet.model.gains import split_gains
+from privet.model.labels import LabelModel, largest_first
+from privet.model.rules import Rules, Trees
+from privet.model.sections import MOST_RULES, ONE_TREE, LabelShares, RuleList, Section, Sizes, TreePicture
+from privet.model.tree import Said, ShownTree, check_tree, counts_said
+from privet.schema import Scalar
+
+NOT_SHOWN = Said(("too few rows to be shown",))
+
+PRIOR = "Noisy shares of the labels."
+GAINS = (
+    "How much the splits on each feature tell labels apart, as a share of what all splits do. What noise "
+    "adds is taken off; splits whose rows drown in it are not counted."
+)
+STRONGEST = (
+    "Paths of the trees whose label lies furthest above its mean share, in deviations of noise and "
+    "chance. ± is the standard deviation of the noise."
+)
+
+
+class CountedModel(LabelModel):
+    """A model of trees with noisy label counts, of every node or of leaves that nodes are sums of."""
+
+    trees: Trees
+    prior: np.ndarray
+    tree_words: ClassVar[str] = ONE_TREE
+
+    @property
+    def kept(self) -> np.ndarray | None:
+        """Nodes that are not pruned, ``(trees, nodes)``; None where no tree is."""
+        return None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether counts below a threshold were not released."""
+        return False
+
+    @abstractmethod
+    def every_count(self) -> tuple[np.ndarray, np.ndarray]:
+        """Noisy counts of every node and the variance of their noise; those of inner nodes may be sums.
+
+        ``(trees, nodes, labels)`` for complete trees, ``(nodes, labels)`` for others.
+        """
+
+    @abstractmethod
+    def rules(self, top: int | None = None, *, label: Scalar | None = None) -> Rules:
+        """Rules, strongest first."""
+
+    def importances(self) -> dict[str, float]:
+        """Share of each feature in what all splits tell apart, as far as noise lets it be seen."""
+        return largest_first(self.schema.feature_names, self._gains())
+
+    def tree(self, number: int = 0) -> ShownTree:
+        """One tree, to be shown: what a node says are its counts, with their noise."""
+        check_tree(number, self.trees.n_trees)
+        counts, variance = self.every_count()
+        counts = counts[number] if counts.ndim == 3 else counts
+
+        def said(node: int) -> Said:
+            if self.is_sparse and not counts[node].any():
+                return NOT_SHOWN
+            return counts_said(counts[node], float(variance[node]), self.schema)
+
+        kept = None if self.kept is None else self.kept[number]
+        return ShownTree(self.trees, number, self.schema, said, counts.shape[1], kept)
+
+    def sections(self) -> Iterator[Section]:
+        """Shares of the labels, what matters, the strongest rules, a tree."""
+        labels, names = list(map(str, self.schema.label.values)), self.schema.feature_names
+        yield LabelShares("Before any feature is looked at", PRIOR, labels, self.prior)
+        yield Sizes("What matters", GAINS, names, self._gains())
+        yield RuleList("Strongest rules", STRONGEST, self.rules(MOST_RULES))
+        yield TreePicture("One tree", self.tree_words, self.tree())
+
+    def _gains(self) -> np.ndarray:
+        return split_gains(self.trees, *self.every_count(), self.schema)

@@ -1,0 +1,101 @@
+"""What models of labels have in common: shares, labels, and the same answers in other forms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privet.data import encode, open_table
+from privet.kernels.predict import best_labels, row_shares
+from privet.model.card import PrivacyCard
+from privet.model.file import write_model
+from privet.model.protocol import Predictions
+from privet.model.tree import DEEPEST_TEXT, ShownTree, tree_text
+from privet.schema import Schema
+from privet.structure import Predictor
+
+
+class LabelModel(ABC):
+    """A released model that predicts labels from a `Predictor`: see `Model` for what it answers."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    schema: Schema
+    card: PrivacyCard
+
+    @property
+    @abstractmethod
+    def predictor(self) -> Predictor:
+        """What predictions are made of."""
+
+    @property
+    def every_leaf(self) -> np.ndarray | None:
+        """What was released of every leaf; None where which leaves there are depends on answers."""
+        return None
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Labels in the order of the schema, which the columns of shares have."""
+        return np.array(self.schema.label.values)
+
+    def shares(self, source: Any) -> np.ndarray:
+        """Share of each label for each row, ``(rows, labels)``.
+
+        Parameters
+        ----------
+        source : frame, Arrow table, array, or path of a CSV or Parquet file
+        """
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False)
+        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+
+    def predict_proba(self, source: Any) -> np.ndarray:
+        """The same as ``shares``, by the name that scikit-learn has for it."""
+        return self.shares(source)
+
+    def predict(self, source: Any) -> np.ndarray:
+        """Label of each row: the one with the largest share, of equals the one that sorts first."""
+        return np.asarray(self.classes[best_labels(self.shares(source), self.schema.label.values)])
+
+    def predictions(self, source: Any) -> Predictions:
+        """Labels and shares of all rows."""
+        shares = self.shares(source)
+        names = map(str, self.schema.label.values)
+        values = [self.schema.label.values[i] for i in best_labels(shares, self.schema.label.values)]
+        return Predictions(values, dict(zip(names, shares.T, strict=True)))
+
+    @abstractmethod
+    def tree(self, number: int = 0) -> ShownTree:
+        """One of its trees, to be shown."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Structure and size, as plain data."""
+
+    @abstractmethod
+    def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model's file."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Card and structure, as plain data."""
+        return {"card": self.card.to_dict(), "structure": self.describe()}
+
+    def to_text(self, tree: int = 0, max_depth: int = DEEPEST_TEXT) -> str:
+        """A tree as text: see `privet.export_text`."""
+        return tree_text(self.tree(tree), max_depth)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file."""
+        write_model(path, *self.to_file())
+
+    def _header(self, **more: Any) -> dict[str, Any]:
+        """What every model's file says of it, and more."""
+        return {"kind": self.kind, "schema": self.schema.to_dict(), "card": self.card.to_dict(), **more}
+
+
+def largest_first(names: Sequence[str], sizes: np.ndarray) -> dict[str, float]:
+    """Sizes by name, the largest first."""
+    return dict(sorted(zip(names, sizes.tolist(), strict=True), key=lambda item: -item[1]))
