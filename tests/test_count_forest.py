@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import truncnorm
 from sklearn.metrics import log_loss
 
+from costs import fills, n_charged
 from privet import (
     Budget,
     Categorical,
@@ -23,11 +24,12 @@ from privet import (
     load_model,
     protect,
 )
+from privet.answers import Law
 from privet.errors import BudgetError, BudgetExceeded, QuestionError, SchemaError
 from privet.kernels.predict import vote_shares
 from privet.model import voting
 from privet.model.voting import VOTINGS, leaf_values, path_posterior
-from privet.privacy import wall
+from privet.privacy import Account, Secure
 
 SCHEMA = Schema(
     [
@@ -51,6 +53,26 @@ def patients(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 HELD_OUT = patients(3000, seed=9)
 
 
+def declared(account: Account, *batches: str) -> Account:
+    """The account, whose owner says that nobody is in two of the batches."""
+    for batch in batches:
+        account.ledger.declare_batch(account.name, batch)
+    return account
+
+
+class Known(Secure):
+    """Mechanisms that add noise which is written down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.added: list[np.ndarray] = []
+        self._noise = np.random.default_rng(0)
+
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
+        self.added.append(self._noise.integers(-9, 10, exact.shape))
+        return exact + self.added[-1]
+
+
 @pytest.mark.parametrize("voting", VOTINGS)
 @pytest.mark.parametrize("rows", ["all", "disjoint"])
 @pytest.mark.parametrize("delta", [0, 1e-6])
@@ -68,8 +90,8 @@ def test_the_ledger_holds_exactly_the_budget(epsilon, delta, rows):
     budget = Budget(epsilon, delta)
     account = Ledger().create("patients", budget)
     CountForestClassifier(epsilon, delta, rows=rows, schema=SCHEMA, account=account).fit(*patients(500))
-    spent = account.spent()
-    assert spent.rho == budget.rho if delta else spent.epsilon == budget.epsilon
+    spent, unit = account.spent(), "rho" if delta else "epsilon"
+    assert fills(getattr(spent, unit), getattr(budget, unit), n_charged(account), unit)
 
 
 def test_noise_is_what_the_model_says():
@@ -158,7 +180,7 @@ def test_voting_is_read_anew_without_asking():
 
 
 def test_declared_batches_add_up_and_cost_in_parallel():
-    account = Ledger().create("patients", Budget(1))
+    account = declared(Ledger().create("patients", Budget(1)), "spring", "autumn")
     forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10, random_state=0)
     forest.partial_fit(*patients(4000, 1), batch="spring")
     first = forest.model_
@@ -179,10 +201,24 @@ def test_declared_batches_add_up_and_cost_in_parallel():
 def test_a_batch_without_a_name_is_refused(batch):
     """Its card would call it disjoint, though its account was charged for everyone."""
     account = Ledger().create("patients", Budget(1))
-    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10)
-    with pytest.raises(BudgetError, match="name"):
+    forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=10)
+    with pytest.raises(BudgetError, match="needs a name"):
         forest.partial_fit(*patients(100), batch=batch)
+    with pytest.raises(BudgetError, match="needs a name"):
+        declared(account, batch)
+    with pytest.raises(BudgetError, match="never declared disjoint"):
+        forest.set_params(account=account).partial_fit(*patients(100), batch=batch)
     assert account.spent().epsilon == 0
+
+
+def test_only_the_owner_declares_a_batch():
+    """Whoever asks could else be charged in parallel for people who were asked before."""
+    account = declared(Ledger().create("patients", Budget(1)), "spring")
+    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, n_trees=10)
+    forest.partial_fit(*patients(100), batch="spring")
+    with pytest.raises(BudgetError, match="'autumn' of 'patients' was never declared disjoint"):
+        forest.partial_fit(*patients(100), batch="autumn")
+    assert account.spent().epsilon == 1 and len(forest.privacy_card_.batches) == 1
 
 
 def test_undeclared_batches_cost_in_sequence():
@@ -236,28 +272,22 @@ def test_the_card_tells_the_history_of_its_batches():
     ]
 
 
-def test_batches_sum_to_one_forest_up_to_the_noise_that_was_added(monkeypatch):
-    noise = np.random.default_rng(0)
-    added = []
-
-    def laplace(exact, scale, bits):
-        added.append(noise.integers(-9, 10, exact.shape))
-        return exact + added[-1]
-
-    monkeypatch.setattr(wall, "laplace_counts", laplace)
+def test_batches_sum_to_one_forest_up_to_the_noise_that_was_added():
+    known, account = Known(), declared(Ledger().create("patients", Budget(2)), "a", "b", "c")
     (X, y), options = patients(3000), {"schema": SCHEMA, "n_trees": 5, "max_depth": 4, "random_state": 1}
     options["structure"] = "fletcher-islam"
     parts = CountForestClassifier(1.0, **options)
     for i, batch in enumerate(("a", "b", "c")):
-        parts.partial_fit(X[i::3], y[i::3], batch=batch)
-    leaf_noise = [a for a in added if a.ndim == 3]
-    whole = CountForestClassifier(1.0, **options).fit(X, y)
-    assert (parts.model_.counts - sum(leaf_noise) == whole.model_.counts - added[-1]).all()
+        parts.partial_fit(protect(X[i::3], SCHEMA, account.batch(batch), y[i::3], known))
+    leaf_noise = [a for a in known.added if a.ndim == 3]
+    assert len(leaf_noise) == 3
+    whole = CountForestClassifier(1.0, **options).fit(protect(X, SCHEMA, account, y, known))
+    assert (parts.model_.counts - sum(leaf_noise) == whole.model_.counts - known.added[-1]).all()
 
 
 def test_protected_rows_carry_their_batch():
     X, y = patients(1000)
-    account = Ledger().create("patients", Budget(1))
+    account = declared(Ledger().create("patients", Budget(1)), "north", "south")
     rows = protect(X, SCHEMA, account.batch("north"), y)
     forest = CountForestClassifier(1.0).partial_fit(rows)
     forest.partial_fit(rows.batch(X, "south", y))
@@ -267,7 +297,7 @@ def test_protected_rows_carry_their_batch():
 
 @pytest.mark.parametrize("given", ["protected", "account"])
 def test_a_first_fit_keeps_the_batch_of_its_account(given):
-    (X, y), account = patients(500), Ledger().create("patients", Budget(1))
+    (X, y), account = patients(500), declared(Ledger().create("patients", Budget(1)), "north", "south")
     north = account.batch("north")
     forest = CountForestClassifier(1.0, schema=SCHEMA, n_trees=5)
     if given == "account":
@@ -286,27 +316,25 @@ def test_protected_rows_are_in_no_other_batch_than_their_account_s():
     assert account.spent().epsilon == 0
 
 
-def test_batches_are_added_to_a_model_read_from_its_file(tmp_path, monkeypatch):
+def test_batches_are_added_to_a_model_read_from_its_file(tmp_path):
     """The same counts as without the file, up to the noise that was really added."""
-    noise, added = np.random.default_rng(0), []
+    known, account = Known(), Ledger(tmp_path / "ledger").create("patients", Budget(1))
+    declared(account, "spring", "autumn", "winter")
 
-    def laplace(exact, scale, bits):
-        added.append(noise.integers(-9, 10, exact.shape))
-        return exact + added[-1]
+    def batch(name, seed):
+        X, y = patients(1000, seed)
+        return protect(X, SCHEMA, account.batch(name), y, known)
 
-    monkeypatch.setattr(wall, "laplace_counts", laplace)
-    account = Ledger(tmp_path / "ledger").create("patients", Budget(1))
     options = {"n_trees": 5, "max_depth": 4, "structure": "bojarski", "voting": "threshold"}
-    forest = CountForestClassifier(1.0, schema=SCHEMA, account=account, random_state=1, **options)
-    forest.partial_fit(*patients(1000, 1), batch="spring").model_.save(tmp_path / "spring.privet")
-    forest.partial_fit(*patients(1000, 2), batch="autumn")
+    forest = CountForestClassifier(1.0, schema=SCHEMA, random_state=1, **options)
+    forest.partial_fit(batch("spring", 1)).model_.save(tmp_path / "spring.privet")
+    forest.partial_fit(batch("autumn", 2))
 
-    again = CountForestClassifier.from_model(
-        load_model(tmp_path / "spring.privet"), epsilon=0.5, account=account
-    )
+    again = CountForestClassifier.from_model(load_model(tmp_path / "spring.privet"), epsilon=0.5)
     assert (again.predict(HELD_OUT[0]) == again.classes_[again.predict_proba(HELD_OUT[0]).argmax(1)]).all()
-    again.partial_fit(*patients(1000, 2), batch="winter")
-    without_noise = [f.model_.counts - added[1] - n for f, n in ((forest, added[3]), (again, added[5]))]
+    again.partial_fit(batch("winter", 2))
+    first, autumn, winter = (a for a in known.added if a.ndim == 3)
+    without_noise = [f.model_.counts - first - n for f, n in ((forest, autumn), (again, winter))]
     assert (without_noise[0] == without_noise[1]).all()
     assert again.model_.voting == "threshold"
     assert [(b["batch"], b["epsilon"]) for b in again.privacy_card_.batches] == [

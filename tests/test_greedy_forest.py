@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from costs import fills, n_charged
 from privet import (
     Budget,
     Categorical,
@@ -22,9 +23,11 @@ from privet import (
     load_model,
     protect,
 )
+from privet.learners import growing
 from privet.learners.counting_tree import most_informative
 from privet.learners.growing import open_splits, seedlings, split_menu
-from privet.privacy import StudyBits
+from privet.privacy import Repeatable
+from privet.privacy.questions import trees
 
 FEATURES = ["a", "b", "c", "d", "e"]
 SCHEMA = Schema(
@@ -60,12 +63,13 @@ def rows(n: int = 4000, seed: int = 0) -> pd.DataFrame:
 def test_every_learner_finds_a_clear_tree_and_charges_its_budget(learner, tmp_path):
     budget = Budget(8, learner.delta)
     account = Ledger().create("rows", budget)
-    learner.fit(protect(rows(), SCHEMA, account, bits=StudyBits(1)))
+    learner.fit(protect(rows(), SCHEMA, account, mechanisms=Repeatable(1)))
     fresh = rows(seed=1)
     assert (learner.predict(fresh[FEATURES]) == fresh["y"]).mean() > 0.95
     spent = account.spent()
-    assert (spent.rho == budget.rho) if learner.delta else (spent.epsilon == 8)
-    planned = [q.charge.to_dict() for q in learner.plan(SCHEMA).questions]
+    unit, planned = "rho" if learner.delta else "epsilon", learner.plan(SCHEMA).questions
+    assert fills(getattr(spent, unit), getattr(budget, unit), len(planned), unit)
+    planned = [charge.to_dict() for charge in planned]
     assert learner.privacy_card_.questions == planned
     learner.model_.save(tmp_path / "m")
     assert np.array_equal(load_model(tmp_path / "m").shares(fresh), learner.model_.shares(fresh))
@@ -89,8 +93,8 @@ def test_a_path_of_a_forest_has_one_split_fewer_than_levels():
         frame = rows()
         forest.fit(frame[FEATURES], frame["y"])
         assert forest.model_.describe()["depth"] <= depth - 1
-        shares = [Fraction(q["epsilon"]) / 50 for q in forest.privacy_card_.questions]
-        assert sum(shares) == 1
+        asked = [Fraction(question["epsilon"]) for question in forest.privacy_card_.questions]
+        assert fills(sum(asked), Fraction(50), len(asked))
         assert forest.model_.trees.n_leaves >= (1 if depth == 1 else 4)
 
 
@@ -154,12 +158,14 @@ def test_sum_queries_share_the_budget_as_their_paper_counts_them():
         features = [Categorical(f"f{i}", ["0", "1"], missing=False) for i in range(n_features)]
         plan = CountingTreeClassifier(variant="sum-queries").plan(Schema(features, SCHEMA.label), 1000)
         assert len(plan.questions) == n_features
-        assert plan.questions[0].charge.cost.epsilon == Fraction(n_features, queries)
+        assert fills(plan.questions[0].cost.epsilon, Fraction(n_features, queries), 1)
 
 
 def test_trees_stop_where_the_wall_could_not_count_their_leaves(monkeypatch):
     """An error there would come after the charge."""
-    monkeypatch.setattr("privet.privacy.tree_questions.MAX_CELLS", 24)
+    assert growing.MAX_CELLS == trees.MAX_CELLS
+    for room in (growing, trees):
+        monkeypatch.setattr(room, "MAX_CELLS", 24)
     for learner in (GreedyTreeClassifier(20, max_depth=6), GreedyForestClassifier(20, min_rows=1)):
         learner.fit(protect(rows(), SCHEMA, Ledger().create("rows", Budget(20))))
         assert 0 < len(learner.model_.trees.view) <= 12
@@ -192,4 +198,4 @@ def test_protected_rows_answer_other_questions_after_a_forest_that_stopped_early
     protected = protect(rows(50), SCHEMA, account)
     GreedyForestClassifier(epsilon=1, min_rows=10**6).fit(protected)
     protected.noisy_leaf_totals(seedlings(split_menu(SCHEMA, "bins", 10), 1).trees, epsilon=1)
-    assert account.spent().epsilon == 2
+    assert fills(account.spent().epsilon, Fraction(2), n_charged(account))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -9,17 +10,19 @@ import numpy as np
 import pytest
 
 from laws import exponential_law
-from privet import (
-    Budget,
-    Categorical,
-    CountingTreeClassifier,
-    GreedyForestClassifier,
-    GreedyTreeClassifier,
-    Label,
-    Schema,
-)
-from privet.audit.transcripts import Comparison, Rows, compare_without
-from privet.privacy import criteria, mechanisms, split_questions
+from privet import Budget, Categorical, Label, Schema
+from privet.answers import Law
+from privet.audit.mutants import Faulty, Forgetful
+from privet.audit.stand import Mutant, Program, Rows
+from privet.audit.transcripts import Comparison, compare_without
+from privet.kernels import criteria
+from privet.learners.counting_tree import CountingTree
+from privet.learners.greedy_forest import GreedyForest
+from privet.learners.greedy_tree import GreedyTree
+from privet.learners.growing import open_splits, seedlings, split_menu
+from privet.learners.learner import Learner
+from privet.privacy import Charge
+from privet.privacy.questions.trees import SplitChoice
 
 SCHEMA = Schema(
     [Categorical(name, ["0", "1"], missing=False) for name in ("a", "b")], Label("y", ["0", "1"]), max_rows=8
@@ -48,43 +51,35 @@ def neighbours(most: int):
                 yield table([(0, 0, 0), *rest])
 
 
-def comparisons(learner, most: int, lifts=(0, FORCED), budget=None) -> list[Comparison]:
-    charged = budget or Budget(learner.epsilon, learner.delta)
+def comparisons(
+    learner: Learner,
+    most: int,
+    lifts=(0, FORCED),
+    budget: Budget | None = None,
+    program: Program | None = None,
+) -> list[Comparison]:
     return [
-        compare_without(learner._learn_on, rows, 0, SCHEMA, charged, seed, lift)
+        compare_without(program or learner.learn, rows, 0, SCHEMA, budget or learner.budget, seed, lift)
         for rows in neighbours(most)
         for seed, lift in enumerate(lifts)
         if lift or len(rows.labels) <= 3
     ]
 
 
-def program(learner):
-    """A learner as a program behind the wall."""
-    learner._asked_before = 0
-    learner._learn_on = learner._learn
-    return learner
-
-
-@pytest.fixture(autouse=True)
-def whole_units(monkeypatch):
-    """Gini in units of half rows: the exact laws are then compared in few steps."""
-    monkeypatch.setattr(criteria, "GINI_BITS", 1)
-
-
 LEARNERS = {
-    "max": GreedyTreeClassifier(epsilon=1, max_depth=2),
-    "gini": GreedyTreeClassifier(epsilon=1, max_depth=2, criterion="gini"),
-    "paper": GreedyTreeClassifier(epsilon=1, max_depth=2, shares="paper", prune=False),
-    "forest": GreedyForestClassifier(epsilon=1, max_depth=2, n_trees=2, min_rows=0),
-    "deeper": GreedyForestClassifier(epsilon=1, max_depth=3, n_trees=1, min_rows=0),
-    "sulq": CountingTreeClassifier(epsilon=1, max_depth=2),
-    "sums": CountingTreeClassifier(epsilon=1, variant="sum-queries"),
+    "max": GreedyTree(epsilon=1, max_depth=2),
+    "gini": GreedyTree(epsilon=1, max_depth=2, criterion="gini"),
+    "paper": GreedyTree(epsilon=1, max_depth=2, shares="paper", prune=False),
+    "forest": GreedyForest(epsilon=1, max_depth=2, n_trees=2, min_rows=0),
+    "deeper": GreedyForest(epsilon=1, max_depth=3, n_trees=1, min_rows=0),
+    "sulq": CountingTree(epsilon=1, max_depth=2),
+    "sums": CountingTree(epsilon=1, variant="sum-queries"),
 }
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_all_neighbours_of_up_to_six_rows_keep_epsilon(name):
-    found = comparisons(program(LEARNERS[name]), 6 if name in ("max", "forest") else 4)
+    found = comparisons(LEARNERS[name], 6 if name in ("max", "forest") else 4)
     assert {comparison.leak for comparison in found} == {""}
     assert all(comparison.keeps for comparison in found)
     # The budget is used, not hidden behind loose bounds.
@@ -93,30 +88,11 @@ def test_all_neighbours_of_up_to_six_rows_keep_epsilon(name):
 
 @pytest.mark.parametrize("name", ["max", "forest", "sulq"])
 def test_all_neighbours_keep_rho(name):
-    learner = LEARNERS[name]
-    learner = type(learner)(**{**learner.get_params(), "delta": 1e-6})
-    monkey = pytest.MonkeyPatch()
-    if name != "sulq":
-        monkey.setattr(split_questions, "exponential_ranges", chosen_by_exponential)
-    try:
-        found = comparisons(program(learner), 3)
-    finally:
-        monkey.undo()
+    found = comparisons(replace(LEARNERS[name], delta=1e-6), 3)
     assert all(comparison.keeps for comparison in found)
 
 
-def chosen_by_exponential(exact_best, exact_mass, thresholds, locate, weights, bits):
-    """The same law by the mechanism that the audit knows: nothing here has a threshold."""
-    assert not thresholds.any()
-    choice = np.empty(len(exact_best), np.int64)
-    for row in range(len(exact_best)):
-        columns = np.flatnonzero(exact_mass[row])
-        scores = exact_best[row, columns][None]
-        choice[row] = columns[mechanisms.exponential(scores, weights.rate, bits)[0]]
-    return choice, np.zeros(len(choice), np.int64)
-
-
-class PublishedDepth(GreedyForestClassifier):
+class PublishedDepth(GreedyForest):
     """Algorithm 1 of Fletcher and Islam 2015: splits while d ≤ δ, at the price of 2δ − 1 questions."""
 
     @property
@@ -130,47 +106,78 @@ class PublishedDepth(GreedyForestClassifier):
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_the_published_depth_rule_breaks_the_budget(depth):
-    mutant = program(PublishedDepth(epsilon=1, max_depth=depth, n_trees=1, min_rows=0))
+    mutant = PublishedDepth(epsilon=1, max_depth=depth, n_trees=1, min_rows=0)
     found = comparisons(mutant, 4, lifts=(FORCED,), budget=Budget(10))
     assert max(comparison.loss.attained for comparison in found) > 1
-    strict = program(GreedyForestClassifier(epsilon=1, max_depth=depth, n_trees=1, min_rows=0))
+    strict = GreedyForest(epsilon=1, max_depth=depth, n_trees=1, min_rows=0)
     assert all(c.loss.bound.epsilon <= 1 for c in comparisons(strict, 4, lifts=(FORCED,)))
 
 
-def test_a_sensitivity_from_a_noisy_number_of_rows_breaks_the_budget(monkeypatch):
-    """Gini over |D| with Δ = 1 − (n/(n + 1))² − 1/(n + 1)² ≈ 2/n at a noisy n: an exponent of ε·n/4 on G."""
+class Exponent(Faulty):
+    """A split is chosen at some multiple of the exponent that it was paid for."""
+
+    times = Fraction(1)
+
+    def law_of(self, charge: Charge) -> Law:
+        law = self.sound.law_of(charge)
+        return Law(law.name, law.parameter * self.times) if charge.kind is SplitChoice else law
+
+
+class NoisySensitivity(Exponent):
+    """Gini over |D| with Δ = 1 − (n/(n + 1))² − 1/(n + 1)² ≈ 2/n at a noisy n: an exponent of ε·n/4 on G.
+
+    Strict: ε/2 for each row of impurity. Published: ε/(2Δ) for G, and a row of impurity is 1/|D| of G.
+    """
+
     noisy, rows = 100, 4
     delta = 1 - Fraction(noisy, noisy + 1) ** 2 - Fraction(1, noisy + 1) ** 2
-    strict = split_questions.choice_rate
+    times = 1 / (delta * rows)
 
-    def published(cost, n_trees, measure):
-        # Strict: ε/2 for each row of impurity. Published: ε/(2Δ) for G, and a row of impurity is 1/|D| of G.
-        return strict(cost, n_trees, measure) / (delta * rows)
 
-    monkeypatch.setattr(split_questions, "choice_rate", published)
-    forest = program(GreedyForestClassifier(epsilon=1, max_depth=2, n_trees=1, min_rows=0))
-    found = comparisons(forest, rows, lifts=(FORCED,))
+class Doubled(Exponent):
+    times = Fraction(2)
+
+
+def test_a_sensitivity_from_a_noisy_number_of_rows_breaks_the_budget():
+    forest = GreedyForest(epsilon=1, max_depth=2, n_trees=1, min_rows=0)
+    rows = NoisySensitivity.rows
+    found = comparisons(forest, rows, (FORCED,), program=Mutant(forest.learn, NoisySensitivity))
     assert any(comparison.broken for comparison in found)
 
 
-def test_an_exponent_twice_as_large_breaks_the_budget(monkeypatch):
-    strict = split_questions.choice_rate
-    monkeypatch.setattr(split_questions, "choice_rate", lambda *given: 2 * strict(*given))
-    tree = program(GreedyTreeClassifier(epsilon=1, max_depth=1))
-    assert any(comparison.broken for comparison in comparisons(tree, 4))
+@pytest.mark.parametrize(("fault", "broken"), [(Exponent, False), (Doubled, True)])
+def test_an_exponent_twice_as_large_breaks_the_budget(fault, broken):
+    tree = GreedyTree(epsilon=1, max_depth=1)
+    found = comparisons(tree, 4, program=Mutant(tree.learn, fault))
+    assert any(comparison.broken for comparison in found) == broken
+
+
+@pytest.mark.parametrize(("fault", "broken"), [(Exponent, False), (Doubled, True)])
+def test_trees_that_choose_together_share_what_is_paid(fault, broken):
+    """As much as if each of two trees had forgotten the other."""
+    menu = split_menu(SCHEMA, "mechanism", 2)
+    growth = seedlings(menu, 2)
+    splits = open_splits(growth, menu, np.zeros(2, bool))
+
+    def program(protected):
+        chosen = protected.choose_split(growth.trees, splits, "max", epsilon=1)
+        return chosen.choice, chosen.threshold
+
+    found = comparisons(GreedyForest(), 6, program=Mutant(program, fault))
+    assert {comparison.leak for comparison in found} == {""}
+    assert all(comparison.keeps for comparison in found) != broken
+    assert any(comparison.broken for comparison in found) == broken
 
 
 def test_one_question_that_is_not_charged_is_convicted():
-    tree = program(GreedyTreeClassifier(epsilon=1, max_depth=1))
+    tree = GreedyTree(epsilon=1, max_depth=1)
 
     def twice(protected):
-        model = tree._learn(protected)
-        protected._planned = list(protected.asked[-1:])
+        model = tree.learn(protected)
         protected.noisy_histogram(model.trees, epsilon=protected.asked[-1].cost.epsilon)
         return model
 
-    tree._learn_on = twice
-    found = comparisons(tree, 4, lifts=(FORCED,))
+    found = comparisons(tree, 4, (FORCED,), program=Mutant(twice, account=Forgetful))
     assert {comparison.leak for comparison in found} == {""}
     assert any(comparison.broken for comparison in found)
 

@@ -21,13 +21,13 @@ from privet import (
     export_text,
     load_model,
 )
+from privet.answers import NoisyCells
 from privet.errors import ModelFileError, QuestionError
 from privet.kernels.route import route
 from privet.learners import count_structure
 from privet.learners.multiway_trees import draw_levels, draw_nodes, most_leaves, stored_trees
 from privet.learners.random_trees import fanned_ground
 from privet.model import voting
-from privet.privacy import NoisyCells
 from privet.soundness import check_structure
 
 SCHEMA = Schema(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from costs import fills
 from privet import (
     BoostingClassifier,
     Budget,
@@ -24,7 +25,7 @@ from privet import (
 from privet.cli.main import main
 from privet.errors import QuestionError
 from privet.learners import count_structure
-from privet.learners.boosting_preview import _part_quantiles
+from privet.learners.boosting.preview import _part_quantiles
 from privet.learners.forest_plan import vote_bound
 from privet.learners.multiway_trees import draw_levels, draw_nodes, node_volumes, path_volumes
 from privet.learners.plan import QUANTILES, Leaves
@@ -72,19 +73,19 @@ def test_a_fit_asks_what_its_plan_says(learner, schema):
     protected = protect(X, schema, account, y)
     learner.fit(protected)
     plan = learner.plan(schema, n_rows)
-    assert [q.charge for q in plan.questions] == list(protected.asked)
+    assert list(plan.questions) == list(protected.asked)
     card = learner.privacy_card_.learner
     assert card["name"] == plan.learner
     assert card["trees"] == plan.facts["trees"] and card["depth"] == plan.facts["depth"]
-    spent = in_sequence(q.charge.cost for q in plan.questions)
-    assert spent.rho == plan.budget.rho if plan.budget.delta else spent.epsilon == plan.budget.epsilon
+    spent, unit = in_sequence(q.cost for q in plan.questions), "rho" if plan.budget.delta else "epsilon"
+    assert fills(getattr(spent, unit), getattr(plan.budget, unit), len(plan.questions), unit)
     assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
 
 
 def test_a_plan_that_needs_no_delta_tells_its_shares_of_epsilon():
     few = Schema(FEATURES, SCHEMA.label, max_rows=300)
     plan = BoostingClassifier(0.05, 1e-6).plan(few)
-    assert all(question.charge.cost.epsilon for question in plan.questions)
+    assert all(question.cost.epsilon for question in plan.questions)
     assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
 
 
@@ -102,8 +103,8 @@ def test_a_plan_of_trees_too_large_to_write_down_says_so(monkeypatch):
     monkeypatch.setattr(count_structure, "MAX_WRITTEN_LEAVES", 20)
     forest = CountForestClassifier(0.05, structure="jagannathan", max_depth=3, schema=SCHEMA, random_state=0)
     plan = forest.fit(*patients(2000, SCHEMA)).plan(SCHEMA, 2000)
-    assert plan.questions[-1].charge.question.startswith("frequent cells")
-    assert [q.charge.to_dict() for q in plan.questions] == list(forest.privacy_card_.questions)
+    assert plan.questions[-1].question.startswith("frequent cells")
+    assert [q.to_dict() for q in plan.questions] == list(forest.privacy_card_.questions)
     # Of 2,000 rows a leaf of 12 holds 167 in the mean: noise, not the threshold, is what they must outvote.
     assert "shown" in plan.leaves.why and plan.leaves.least > plan.leaves.rows[50] > 0
     assert 0.5 < plan.leaves.thin < 1
@@ -140,8 +141,9 @@ def test_a_plan_can_be_read_and_stored(learner):
     assert plan.learner in text and "5,000" in text and "of the budget" in text
     stored = json.loads(json.dumps(plan.to_dict()))
     assert len(stored["questions"]) == plan.facts["passes over the rows"]
-    total = sum(Fraction(q["rho"] if plan.budget.delta else q["epsilon"]) for q in stored["questions"])
-    assert total == (plan.budget.rho if plan.budget.delta else plan.budget.epsilon)
+    unit = "rho" if plan.budget.delta else "epsilon"
+    total = sum(Fraction(question[unit]) for question in stored["questions"])
+    assert fills(total, getattr(plan.budget, unit), len(stored["questions"]), unit)
 
 
 @pytest.mark.parametrize("within_node", [True, False])

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 
+from laws import Noiseless
 from privet import (
     BoostingClassifier,
     Budget,
@@ -29,11 +30,13 @@ from privet import (
     private_score,
     protect,
 )
-from privet.cli.fit import LEARNERS as COMMAND_LEARNERS
+from privet.estimators import CLASSIFIERS
 from privet.kernels.predict import row_shares
 from privet.kernels.tally import CELLS, LOSS_BOUND, count_scores, row_errors, row_losses
 from privet.learners.score import METRICS
-from privet.privacy import StudyBits
+from privet.noise.samplers import LAPLACE
+from privet.privacy import Repeatable
+from privet.privacy.budget import UNITS
 from privet.structure import Additive, Bins, CompleteTrees, LeafVotes, MultiwayTrees, Views
 
 METRIC_NAMES = list(METRICS)
@@ -97,33 +100,20 @@ def questions(predictor, n_labels: int):
     yield lambda rows: rows.noisy_score_rows(predictor, bins, epsilon=1)
 
 
-@pytest.fixture
-def seen(monkeypatch):
-    """What the wall gives to the noise, and with which scale; no noise is drawn."""
-    calls = []
-
-    def record(exact, scale, bits):
-        calls.append((exact.copy(), scale))
-        return exact
-
-    monkeypatch.setattr("privet.privacy.wall.laplace_counts", record)
-    return calls
-
-
 @pytest.mark.parametrize("n_labels", [2, 3])
-def test_no_neighbour_moves_an_answer_further_than_its_noise_covers(seen, n_labels):
+def test_no_neighbour_moves_an_answer_further_than_its_noise_covers(n_labels):
     """All tables of one and two rows, all their neighbours, sound and forged models."""
     schema = small_schema(n_labels)
     rows = list(itertools.product(["a", "b"], range(n_labels)))
     tables = [t for size in (1, 2) for t in itertools.combinations_with_replacement(rows, size)]
 
     def answers(table):
-        frame = pd.DataFrame(table, columns=["f", "y"])
-        seen.clear()
+        frame, watched = pd.DataFrame(table, columns=["f", "y"]), Noiseless()
         for predictor in predictors(n_labels):
             for ask in questions(predictor, n_labels):
-                ask(protect(frame, schema, Ledger().create("t", Budget(9))))
-        return list(seen)
+                ask(protect(frame, schema, Ledger().create("t", Budget(9)), mechanisms=watched))
+        assert {law.name for law in watched.laws} == {LAPLACE}
+        return [(seen, law.parameter) for seen, law in zip(watched.seen, watched.laws, strict=True)]
 
     exact = {table: answers(table) for table in tables}
     largest = np.zeros(len(next(iter(exact.values()))))
@@ -221,7 +211,7 @@ def people(n: int, n_labels: int, seed: int) -> pd.DataFrame:
     return frame
 
 
-LEARNERS = list(COMMAND_LEARNERS.values())
+LEARNERS = list(CLASSIFIERS.values())
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +247,7 @@ def test_scores_of_every_learner_come_near_the_exact_ones(fitted, learner, n_lab
     model, rows = fitted[learner, n_labels], people(30_000, n_labels, seed=1)
     exact = exact_score(model, rows, metric)
     ledger = Ledger().create("held out", Budget(1))
-    protected = protect(rows, model.model_.schema, ledger, bits=StudyBits(3))
+    protected = protect(rows, model.model_.schema, ledger, mechanisms=Repeatable(3))
     score = private_score(model, protected, metric=metric, epsilon=1)
     assert abs(score.value - exact) < 0.01
     assert score.interval[0] < exact < score.interval[1]
@@ -272,15 +262,25 @@ def test_a_score_costs_what_it_says_and_is_receipted(fitted, metric):
     account = Ledger().create("held out", Budget(1))
     rows = people(500, 2, seed=2)
     model = fitted[BoostingClassifier, 2]
-    score = private_score(model, rows, metric=metric, epsilon="1/3", account=account)
-    assert account.spent().epsilon == Fraction(1, 3) == Fraction(score.epsilon)
+    score = private_score(model, rows, metric=metric, epsilon="1/4", account=account)
+    assert account.spent().epsilon == Fraction(1, 4) == Fraction(score.epsilon)
     assert score.private and score.account == "held out"
     assert account.ledger.events()[-1]["hash"] == score.receipt
     assert {type(number) for number in (score.value, score.noisy_rows, *score.interval)} == {float}
     assert str(score).startswith(f"{metric} {score.value:.4f}, 95 % interval")
-    private_score(model, rows, metric=metric, epsilon="2/3", account=account)
+    private_score(model, rows, metric=metric, epsilon="3/4", account=account)
     with pytest.raises(BudgetExceeded, match="spent"):
         private_score(model, rows, metric=metric, epsilon="1e-6", account=account)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_a_score_costs_no_more_than_it_says_where_its_price_is_off_the_grid(fitted, metric):
+    account = Ledger().create("held out", Budget(1))
+    score = private_score(
+        fitted[BoostingClassifier, 2], people(50, 2, seed=2), metric=metric, epsilon="1/3", account=account
+    )
+    # Both questions of an area are rounded down.
+    assert 0 < Fraction(score.epsilon) - account.spent().epsilon < Fraction(2, UNITS)
 
 
 def test_a_model_from_a_file_scores_as_the_one_that_was_saved(fitted, tmp_path):
@@ -297,7 +297,7 @@ def test_a_model_from_a_file_scores_as_the_one_that_was_saved(fitted, tmp_path):
 
 
 def study(rows: pd.DataFrame, schema: Schema, seed: int):
-    return protect(rows, schema, Ledger().create("study", Budget(100)), bits=StudyBits(seed))
+    return protect(rows, schema, Ledger().create("study", Budget(100)), mechanisms=Repeatable(seed))
 
 
 def test_rows_may_come_with_their_labels_apart(fitted):

@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-import privet.privacy.selection_questions as selection_module
 from laws import PRECISE, follows
 from privet import (
     BoostingClassifier,
@@ -36,11 +35,12 @@ from privet import (
     private_score,
     protect,
 )
+from privet.audit.enumeration import Enumerated, EnumeratedDraws
 from privet.audit.exact import Explorer, largest_ratio
-from privet.cli.fit import LEARNERS
+from privet.estimators import CLASSIFIERS
 from privet.learners.score import METRICS
-from privet.privacy import SecureBits
-from privet.privacy.selection_questions import RunLaw, held_out_share
+from privet.privacy import Secure
+from privet.privacy.questions.runs import RunLaw, held_out_share
 
 TWICE = 2
 """e^ε of a run: its law may double or halve between neighbours."""
@@ -113,25 +113,21 @@ def weight(k: int, eta: Fraction) -> Fraction:
     return prod(((part + eta) / (part + 1) for part in range(1, k)), start=Fraction(1))
 
 
+class FewCoins(Enumerated):
+    """Every path of coins up to seven runs: beyond what is looked at, heads end it."""
+
+    flips = 0
+
+    def coin(self, probability):
+        self.flips += 1
+        return self.flips > 13 or super().coin(probability)
+
+
 @pytest.mark.parametrize("eta", [Fraction(0), Fraction(1, 2), Fraction(1)])
-def test_an_attempt_has_exactly_its_law(eta, monkeypatch):
+def test_an_attempt_has_exactly_its_law(eta):
     """Every path of coins up to seven runs, with its exact probability."""
     explorer, gamma = Explorer(), Fraction(1, 5)
-    flips = []
-
-    def flip(probability, bits):
-        flips.append(probability)
-        if len(flips) > 13:
-            return True  # beyond what is looked at: end the path
-        return explorer.choose([(True, probability), (False, 1 - probability)])
-
-    monkeypatch.setattr(selection_module, "coin", flip)
-
-    def attempt():
-        flips.clear()
-        return RunLaw(eta, gamma).attempt(None)
-
-    law = explorer.law(attempt)
+    law = explorer.law(lambda: RunLaw(eta, gamma).attempt(FewCoins(explorer)))
     for k in range(1, 7):
         assert law[k] == gamma * (1 - gamma) ** (k - 1) * weight(k, eta)
     assert weight(5, Fraction(0)) == Fraction(1, 5) and weight(5, Fraction(1)) == 1
@@ -142,14 +138,14 @@ def test_an_attempt_has_exactly_its_law(eta, monkeypatch):
 
 def test_the_number_of_runs_follows_its_law_and_has_its_mean():
     law = RunLaw.of_mean(4, "0.5")
-    bits, gamma = SecureBits(), float(law.gamma)
-    drawn = np.array([law.draw(bits) for _ in range(50_000)])
+    mechanisms, gamma = Secure(), float(law.gamma)
+    drawn = np.array([law.draw(mechanisms) for _ in range(50_000)])
     weights = {k: (1 - gamma) ** k * float(weight(k, law.eta)) for k in range(1, 300)}
     exact = {k: w / sum(weights.values()) for k, w in weights.items()}
     assert abs(sum(k * p for k, p in exact.items()) - 4) < 0.3
     assert follows(drawn, exact)
     other = RunLaw(law.eta, law.gamma * Fraction(4, 5))
-    assert not follows(np.array([other.draw(bits) for _ in range(50_000)]), exact)
+    assert not follows(np.array([other.draw(mechanisms) for _ in range(50_000)]), exact)
 
 
 @pytest.mark.parametrize("runs", [2, 5, 30, 1000])
@@ -161,20 +157,68 @@ def test_a_geometric_number_of_runs_has_exactly_its_mean(runs):
 TOY = Schema([Categorical("f", ["a"])], Label("y", [0, 1]))
 
 
-def toy(n_rows: int):
+def toy(n_rows: int, mechanisms=None):
     frame = pd.DataFrame({"f": ["a"] * n_rows, "y": [0] * n_rows})
-    return protect(frame, TOY, Ledger().create("toy", Budget(3)))
+    return protect(frame, TOY, Ledger().create("toy", Budget(3)), mechanisms=mechanisms)
 
 
-def told(exact: np.ndarray, explorer: Explorer) -> int:
-    """Randomised response: is there more than one row? True with odds of two to one."""
-    truth = int(exact.sum() > 1)
-    return int(explorer.choose([(truth, Fraction(2, 3)), (1 - truth, Fraction(1, 3))]))
+def coins_of(runs: int) -> list[bool]:
+    """Coins by which so many runs are drawn: go on and be kept, until the last."""
+    return [False, True] * (runs - 1) + [True]
 
 
-def test_the_code_takes_the_best_of_its_runs_and_nothing_else(monkeypatch):
-    """Exact law of ``choose_run``, every part, candidate and answer enumerated, against the formula."""
+class GivenRuns(Secure):
+    """Mechanisms whose coins draw these numbers of runs, one after the other."""
+
+    def __init__(self, *numbers: int) -> None:
+        super().__init__()
+        self._coins = itertools.chain.from_iterable(map(coins_of, numbers))
+
+    def coin(self, probability):
+        return next(self._coins)
+
+
+class GivenRunsWithoutNoise(GivenRuns):
+    def add(self, exact, law):
+        return exact
+
+
+class AllSelections(Enumerated):
+    """Every selection of one run or two: rows are in either part, and noise is randomised response.
+
+    Before a number of runs is drawn, candidates are rehearsed, and there are no rows.
+    """
+
     numbers = {1: Fraction(1, 3), 2: Fraction(2, 3)}
+    _coins = None
+
+    def coin(self, probability):
+        if self._coins is None:
+            self._coins = iter(coins_of(self._explorer.choose(list(self.numbers.items()))))
+        return next(self._coins)
+
+    def add(self, exact, law):
+        """Is there more than one row? True with odds of two to one."""
+        if self._coins is None:
+            assert not exact.any()
+            return exact
+        truth = int(exact.sum() > 1)
+        told = self._explorer.choose([(truth, Fraction(2, 3)), (1 - truth, Fraction(1, 3))])
+        return np.full(exact.shape, told)
+
+    def row_draws(self):
+        return Ends(self._explorer)
+
+
+class Ends(EnumeratedDraws):
+    """Rows draw the smallest number or the largest."""
+
+    def below(self, bound, rows):
+        return super().below(2, rows) * (bound - 1)
+
+
+def test_the_code_takes_the_best_of_its_runs_and_nothing_else():
+    """Exact law of ``choose_run``, every part, candidate and answer enumerated, against the formula."""
 
     def make_run(name, bonus):
         def run(learnt, held, epsilon):
@@ -189,27 +233,15 @@ def test_the_code_takes_the_best_of_its_runs_and_nothing_else(monkeypatch):
     def law(n_rows):
         explorer = Explorer()
 
-        def uniform(bounds, bits):
-            half = [(0, Fraction(1, 2)), (bounds[0] - 1, Fraction(1, 2))] if len(bounds) else []
-            return np.array([explorer.choose(half) for _ in bounds], int)
-
-        def noise(exact, scale, bits):
-            return np.full(exact.shape, told(exact, explorer))
-
-        monkeypatch.setattr(selection_module, "uniform_below", uniform)
-        monkeypatch.setattr(RunLaw, "draw", lambda law, bits: explorer.choose(list(numbers.items())))
-        monkeypatch.setattr("privet.privacy.wall.laplace_counts", noise)
-        monkeypatch.setattr(SelectionRehearsal, "_rehearse", lambda *_: None)
-
         def run():
-            best = toy(n_rows).choose_run(candidates, epsilon=3, runs=2)
+            rows = toy(n_rows, AllSelections(explorer))
+            best = rows.choose_run(candidates, epsilon=3, runs=2)
             return best.candidate, best.made, best.score
 
         return explorer.law(run)
 
-    SelectionRehearsal = selection_module.SelectionQuestions
     for n_rows in (1, 2):
-        assert law(n_rows) == expected_law(n_rows, numbers)
+        assert law(n_rows) == expected_law(n_rows, AllSelections.numbers)
 
 
 def expected_law(n_rows: int, numbers) -> dict:
@@ -260,20 +292,34 @@ def test_a_run_can_spend_no_more_than_its_part():
     assert rows.asked[0].cost.epsilon == 3
 
 
-def test_parts_are_disjoint_whole_and_the_same_for_all_runs(monkeypatch):
+def test_parts_are_disjoint_whole_and_the_same_for_all_runs():
     counts = []
-    monkeypatch.setattr("privet.privacy.wall.laplace_counts", lambda exact, scale, bits: exact)
-    monkeypatch.setattr(RunLaw, "draw", lambda law, bits: 4)
 
     def run(learnt, held, epsilon):
         parts = [int(part.noisy_label_rows(epsilon=epsilon).values.sum()) for part in (learnt, held)]
         counts.append(tuple(parts))
         return None, 0.0
 
-    toy(5000).choose_run([run], epsilon=3, runs=4)
-    assert counts[0] == (0, 0)
+    toy(5000, GivenRunsWithoutNoise(4)).choose_run([run], epsilon=3, runs=4)
+    assert counts[0] == (0, 0) and len(counts) == 5
     assert len(set(counts[1:])) == 1 and sum(counts[1]) == 5000
     assert 850 < counts[1][1] < 1150  # a fifth; five standard deviations either way
+
+
+def test_an_error_in_a_run_tells_nothing_and_stays_paid_for():
+    rows, tried = toy(5), []
+
+    def run(learnt, held, epsilon):
+        tried.append(epsilon)
+        if len(tried) > 1:  # the first is the rehearsal
+            raise ValueError("five rows")
+        return None, 0.0
+
+    with pytest.raises(QuestionError, match="could not be answered") as raised:
+        rows.choose_run([run], epsilon=3, runs=5)
+    assert raised.value.__context__ is raised.value.__cause__ is None
+    assert "five" not in str(raised.value)
+    assert len(tried) == 2 and rows._account.spent().epsilon == 3
 
 
 @pytest.mark.parametrize("wrong", [{"runs": 1}, {"runs": 2.5}, {"runs": True}, {"eta": -1}, {"eta": 2}])
@@ -299,6 +345,10 @@ def square(n: int = 6000, seed: int = 0):
     return X, (X.sum(axis=1) > 1).astype(int)
 
 
+def protected(X, y, mechanisms):
+    return protect(X, SCHEMA, Ledger().create("square", Budget(6)), y, mechanisms)
+
+
 GRID = {"max_depth": [1, 5], "structure": ["bojarski"]}
 
 
@@ -309,11 +359,11 @@ def search(**changes) -> PrivateSelection:
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "auc"])
-def test_the_better_candidate_is_chosen(metric, monkeypatch):
-    # A random number of runs is at times one, of the worse candidate.
-    monkeypatch.setattr(RunLaw, "draw", lambda law, bits: 20)
+def test_the_better_candidate_is_chosen(metric):
     X, y = square()
-    fitted = search(metric=metric).fit(X, y)
+    # A random number of runs is at times one, of the worse candidate.
+    fitted = search(metric=metric).fit(protected(X, y, GivenRuns(20)))
+    X = pd.DataFrame(X, columns=["x", "z"])
     assert fitted.best_params_ == {"max_depth": 5, "structure": "bojarski"} and fitted.best_index_ == 1
     assert fitted.score(X, y) > 0.8
     assert fitted.best_estimator_.max_depth == 5
@@ -341,38 +391,33 @@ def test_it_is_charged_once_and_its_card_says_so(tmp_path):
         search(epsilon=0.1, account=account).fit(X, y)
 
 
-def test_runs_that_did_not_win_leave_no_trace(caplog, capsys, monkeypatch):
+def test_runs_that_did_not_win_leave_no_trace(caplog, capsys):
     X, y = square(1500)
-    drawn = []
-
-    def draw(law, bits):
-        drawn.append(5 + 20 * len(drawn))
-        return drawn[-1]
-
-    monkeypatch.setattr(RunLaw, "draw", draw)
+    mechanisms = GivenRuns(5, 25)
     caplog.set_level(logging.DEBUG)
-    one, two = search().fit(X, y), search().fit(X, y)
-    assert drawn == [5, 25]
+    one, two = (search().fit(protected(X, y, mechanisms)) for _ in range(2))
+    any_number = search().fit(X, y)
+    assert not list(mechanisms._coins)
     assert vars(one).keys() == vars(two).keys()
     assert not caplog.records and capsys.readouterr() == ("", "")
     known = set(search().get_params(deep=False)) | {"n_features_in_", "model_", "privacy_card_", "classes_"}
-    known |= {"_order", "_asked_before", "best_estimator_", "best_score_", "best_index_", "best_params_"}
-    assert vars(one).keys() <= known
+    known |= {"_order", "best_estimator_", "best_score_", "best_index_", "best_params_"}
+    assert vars(any_number).keys() <= known
+    assert vars(one).keys() <= known | {"feature_names_in_"}
 
 
-def test_runs_do_not_share_a_generator(monkeypatch):
+def test_runs_do_not_share_a_generator():
     """Trees of the best run, or numbers drawn later, would tell how many runs there were and of what."""
     seeds = []
 
-    def spy(self, learnt):
-        seeds.append(self.random_state)
-        return fit(self, learnt)
+    class Spied(CountForestClassifier):
+        def fit(self, X, y=None):
+            seeds.append(self.random_state)
+            return super().fit(X, y)
 
-    fit = CountForestClassifier.fit
-    monkeypatch.setattr(CountForestClassifier, "fit", spy)
     X, y = square(300)
     before = np.random.get_state()
-    fitted = search(candidates=CountForestClassifier(n_trees=5)).fit(X, y)
+    fitted = search(candidates=Spied(n_trees=5)).fit(X, y)
     after = np.random.get_state()
     assert (before[1] == after[1]).all() and before[2] == after[2]
     assert len(set(seeds)) == len(seeds) and None not in seeds
@@ -432,7 +477,7 @@ def test_protected_rows_can_be_chosen_from():
 
 def test_very_few_rows_are_no_error():
     """A part of the rows may well be empty."""
-    learners = [learner() for learner in LEARNERS.values()]
+    learners = [learner() for learner in CLASSIFIERS.values()]
     for n, metric in enumerate(METRICS, 1):
         X, y = square(n)
         fitted = PrivateSelection(learners, epsilon=0.5, metric=metric, runs=10, schema=SCHEMA).fit(X, y)
@@ -474,7 +519,7 @@ def test_a_selection_is_planned_as_it_is_charged():
     assert "a random number of runs" in str(plan)
     X = np.random.default_rng(0).random((300, 1))
     search.fit(X, (X[:, 0] > 0.5).astype(int))
-    assert [question.charge.to_dict() for question in plan.questions] == search.privacy_card_.questions
+    assert [charge.to_dict() for charge in plan.questions] == search.privacy_card_.questions
 
 
 def test_no_candidates_are_said_to_be_none():

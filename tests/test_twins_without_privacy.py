@@ -90,6 +90,7 @@ def test_a_delta_does_not_matter():
 def test_no_account_can_be_charged(where, fit, tmp_path):
     ledger = Ledger(tmp_path / "ledger" if where == "file" else None)
     account = ledger.create("fruits", Budget(10**6))
+    ledger.declare_batch("fruits", "spring")
     for batch in (account, account.batch("spring")):
         with pytest.raises(BudgetError, match="infinite epsilon"):
             getattr(twin(account=batch), fit)(*fruits())

@@ -15,7 +15,7 @@ from privet.errors import (
     SchemaError,
     UnknownAccount,
 )
-from privet.learners import (
+from privet.estimators import (
     BoostingClassifier,
     CountForestClassifier,
     CountingTreeClassifier,
@@ -35,9 +35,8 @@ from privet.model import (
     UnionForest,
     load_model,
 )
-from privet.model.tree import export_text
 from privet.pictures.report import explain
-from privet.pictures.tree import plot_tree
+from privet.pictures.tree import export_text, plot_tree
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Categorical, Continuous, Label, Schema
 from privet.version import __version__

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, log2, sqrt
+from math import log2, sqrt
 
 import numpy as np
 
+from privet.answers import Law
 from privet.errors import QuestionError
-from privet.learners.boosting_bins import (
+from privet.learners.boosting.bins import (
     Totals,
     class_shares,
     gather,
@@ -17,8 +18,7 @@ from privet.learners.boosting_bins import (
     n_cells,
     pooled_totals,
 )
-from privet.learners.boosting_plan import Purse
-from privet.learners.boosting_shapes import Start, first_shapes
+from privet.learners.boosting.shapes import Start, first_shapes
 from privet.learners.majority_forest import check_size, forest_depth
 from privet.learners.multiway_trees import (
     draw_levels,
@@ -27,8 +27,11 @@ from privet.learners.multiway_trees import (
     n_children,
     stored_trees,
 )
+from privet.learners.purse import Purse, sd_of
 from privet.learners.random_trees import Ground, fanned_ground, grow, informed_ground, plain_ground
-from privet.privacy import Charge, Cost, NoisyCounts, Protected, frequent_cells
+from privet.privacy import Protected
+from privet.privacy.questions.boosting import BinRows
+from privet.privacy.questions.trees import FrequentCells, LeafLabelRows
 from privet.schema import Schema
 from privet.structure import MAX_LEAVES, CompleteTrees, LevelTrees, MultiwayTrees
 from privet.theory import jagannathan_height
@@ -70,6 +73,8 @@ class Shape:
         Whether each tree counts a part of the rows of its own.
     pure : bool
         Whether noise is Laplace's: the sparse release has no other.
+    informed : bool
+        Whether splits follow from rows by bin, which are asked first.
     """
 
     family: str
@@ -77,6 +82,7 @@ class Shape:
     max_depth: int | None
     disjoint: bool
     pure: bool
+    informed: bool = False
 
     @property
     def counted(self) -> int:
@@ -161,35 +167,14 @@ def ask_counts(
     One question, at a share of the purse; trees too large to write down are asked for their frequent
     cells, and become what that answer shows.
     """
-    price = purse.price(share)
+    cost = purse.cost(share)
     if isinstance(trees, LevelTrees):
-        protected.refine([Charge(frequent_cells(shape.n_trees), purse.cost(share))])
-        released = protected.noisy_cells(trees, **price, false_cells=FALSE_CELLS)
+        protected.refine([FrequentCells.plan(cost, shape.n_trees)])
+        released = protected.ask(FrequentCells(trees, FALSE_CELLS), cost)
         stored, counts = stored_trees(trees, released, len(protected.schema.label.values))
-        return stored, counts, laplace_variance(released[0].scale)
-    if shape.disjoint and isinstance(trees, CompleteTrees):
-        noisy = protected.split(shape.n_trees).noisy_histogram(trees, **price)
-    else:
-        noisy = protected.noisy_histogram(trees, **price)
-    return trees, noisy.values, noise_variance(noisy)
-
-
-def noise_variance(counts: NoisyCounts) -> float:
-    """Variance of the noise of one count."""
-    return float(counts.parameter) if counts.law == "gaussian" else laplace_variance(counts.parameter)
-
-
-def count_sd(sensitivity: int, cost: Cost) -> float:
-    """Deviation of the noise of one count, at a cost."""
-    if cost.epsilon is None:
-        return sqrt(sensitivity / (2 * cost.rho))
-    return sqrt(laplace_variance(sensitivity / cost.epsilon))
-
-
-def laplace_variance(scale: Fraction) -> float:
-    """Variance of discrete Laplace noise."""
-    shrink = exp(-1 / scale)
-    return 2 * shrink / (1 - shrink) ** 2
+        return stored, counts, Law("laplace", released[0].scale).variance
+    noisy = protected.ask(LeafLabelRows(trees, shape.disjoint), cost)
+    return trees, noisy.values, noisy.variance
 
 
 def speaking_depth(n_rows: float, noise: float) -> int:
@@ -207,10 +192,11 @@ def ask_ground(
     One question, at `BIN_SHARE` of the purse; all else is computed from its answer.
     """
     schema = protected.schema
-    sd = purse.sd(len(schema.features), Fraction(1), BIN_SHARE)
+    cost = purse.cost(BIN_SHARE)
+    sd = sd_of(BinRows.plan(cost, len(schema.features)))
     n_rows = max(float(totals.rows.sum()), 1.0)
     cells, present = make_cells(schema, n_cells(n_rows, CELL_MASS, sd * sqrt(len(totals.rows))))
-    noisy_rows = protected.noisy_bin_rows(cells, **purse.price(BIN_SHARE)).values
+    noisy_rows = protected.ask(BinRows(cells), cost).values
     totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
     n_rows = max(float(totals.rows.sum()), 10.0)
     bins, margins = gather(schema, cells, present, noisy_rows, sd, totals)

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from privet.errors import QuestionError
-from privet.learners.base import PrivateClassifier
-from privet.learners.boosting_plan import Purse
-from privet.learners.count_forest import noise_variance
-from privet.learners.greedy_plan import CountEstimates, check_depth, count_sd, even_shares
-from privet.learners.growing import (
-    MAX_NODES,
-    Menu,
-    check_continuous,
-    grown,
-    open_splits,
-    seedlings,
-    split_menu,
-)
-from privet.learners.plan import FitPlan, PlannedQuestion
+from privet.answers import ChosenSplits
+from privet.learners.greedy_plan import DEEPEST, CountEstimates, even_shares
+from privet.learners.growing import MAX_NODES, Menu, grown, open_splits, seedlings, split_menu
+from privet.learners.learner import Learner, delta
+from privet.learners.parameters import one_of, whole
+from privet.learners.plan import FitPlan
 from privet.learners.tree_growth import grow_tree, padded, released_tree
 from privet.model import RuleForest
-from privet.privacy import (
-    Account,
-    Budget,
-    Charge,
-    ChosenSplits,
-    Protected,
-    leaf_rows,
-    open_leaf_rows,
-    split_rows,
-)
+from privet.privacy import Charge, Protected
+from privet.privacy.questions.trees import LeafLabelRows, LeafTotals, SplitRows
 from privet.schema import Schema
 from privet.structure import MultiwayTrees, Splits
 
+AND_LABEL = " and label"
 VARIANTS = ("sulq", "sum-queries")
 SULQ_DEPTH = 5
 MAX_CELLS = 1 << 24
 """Counts that a level may ask for: a tree that noise drives on is not grown beyond."""
 
 
-class CountingTreeClassifier(PrivateClassifier):
+@dataclass(eq=False, repr=False)
+class CountingTree(Learner):
     """A tree like ID3 whose splits follow from noisy counts of all its candidates.
 
     Every candidate of a leaf costs a part of the budget, so that the counts are far noisier than a choice
@@ -79,43 +64,30 @@ class CountingTreeClassifier(PrivateClassifier):
     in one cell of every candidate. Proof notes: *Counts of splits*, *Discrete Laplace*, *Sequence*.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0,
-        *,
-        variant: str = "sulq",
-        max_depth: int | None = None,
-        n_bins: int = 10,
-        schema: Any = None,
-        account: Account | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.variant = variant
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.schema = schema
-        self.account = account
-        self.verbose = verbose
+    name = "counting-tree"
 
-    def _learn(self, protected: Protected) -> RuleForest:
-        schema = protected.schema
-        self._check_parameters()
-        protected.reserve([charge for charge, _ in self._charges(schema)])
+    delta: float = delta()
+    variant: str = one_of("sulq", VARIANTS, "Whose tree.")
+    max_depth: int | None = whole(None, 1, DEEPEST, "Depth of every tree.", "--depth")
+    n_bins: int = whole(10, 2, 1000, "Equal bins of a range, where it is cut into bins.")
+
+    def learn(self, protected: Protected) -> RuleForest:
+        """See `Learner.learn`."""
+        schema, stamp = protected.schema, self.stamp(protected)
+        protected.reserve(self._charges(schema))
         menu = split_menu(schema, "bins", self.n_bins)
         released = self._sulq(protected, menu) if self.variant == "sulq" else self._sums(protected, menu)
-        learner = {"name": "counting-tree", "variant": self.variant, "depth": self._depth(schema)}
-        return RuleForest(*released, "counts", schema, self._card(protected, learner))
+        card = stamp({"variant": self.variant, "depth": self._depth(schema)})
+        return RuleForest(*released, "counts", schema, card)
 
     def _sulq(self, protected: Protected, menu: Menu) -> tuple[MultiwayTrees, np.ndarray, np.ndarray]:
-        purse = self._purse
+        purse = self.purse
 
         def choose(trees: MultiwayTrees, splits: Splits, share: Fraction) -> ChosenSplits:
-            price = purse.price(share / 2)
-            rows = protected.noisy_split_counts(trees, splits, by_label=False, **price).values
-            counts = protected.noisy_split_counts(trees, splits, by_label=True, **price).values
+            cost = purse.cost(share / 2)
+            rows, counts = (
+                protected.ask(SplitRows(trees, splits, by_label), cost).values for by_label in (False, True)
+            )
             return most_informative(rows[:, :, 0], counts, splits, menu)
 
         plan = even_shares(self._depth(protected.schema), 0)
@@ -124,14 +96,14 @@ class CountingTreeClassifier(PrivateClassifier):
         return released_tree(growth, menu, rows, noisy, None)
 
     def _sums(self, protected: Protected, menu: Menu) -> tuple[MultiwayTrees, np.ndarray, np.ndarray]:
-        n_labels, purse = len(protected.schema.label.values), self._purse
+        n_labels, purse = protected.schema.n_labels, self.purse
         growth, known, closed = seedlings(menu, 1), CountEstimates.none(1, n_labels), np.zeros(1, bool)
         for share in self._sum_shares(menu):
             splits = open_splits(growth, menu, closed)
             if not splits.allowed.any():
                 break
-            noisy = protected.noisy_split_counts(growth.trees, splits, by_label=True, **purse.price(share))
-            counts, variance = noisy.values, noise_variance(noisy)
+            noisy = protected.ask(SplitRows(growth.trees, splits, True), purse.cost(share))
+            counts, variance = noisy.values, noisy.variance
             if len(growth.level) == 1:
                 known = known.more(growth.leaves, *_root_counts(counts, variance, splits, menu))
             chosen = most_informative(counts.sum(axis=2), counts, splits, menu)
@@ -145,32 +117,30 @@ class CountingTreeClassifier(PrivateClassifier):
         protected.refine([])
         return growth.trees, known.mean, 1 / np.where(known.precision > 0, known.precision, np.inf)
 
-    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        self._check_parameters()
-        asked = [
-            PlannedQuestion(charge, count_sd(charge.cost, width)) for charge, width in self._charges(schema)
-        ]
+    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """See `Learner.outline`."""
+        asked = self._charges(schema)
         facts = {"passes over the rows": len(asked), "depth at most": self._depth(schema)}
-        return FitPlan("counting-tree", Budget(self.epsilon, self.delta), n_rows, asked, facts)
+        return FitPlan(self.name, self.budget, n_rows, asked, facts)
 
-    def _charges(self, schema: Schema) -> list[tuple[Charge, int]]:
-        """Every question of a fit in order, and how many counts one row changes in its answer."""
-        menu, purse = split_menu(schema, "bins", self.n_bins), self._purse
+    def _charges(self, schema: Schema) -> list[Charge]:
+        """Every question of a fit, in order."""
+        menu, purse = split_menu(schema, "bins", self.n_bins), self.purse
         offered = int((menu.children > 1).sum())
         if self.variant == "sum-queries":
+            shares = enumerate(self._sum_shares(menu))
             return [
-                (Charge(split_rows(True), purse.cost(share)), offered - level)
-                for level, share in enumerate(self._sum_shares(menu))
+                SplitRows.plan(purse.cost(share), max(offered - level, 1), AND_LABEL)
+                for level, share in shares
             ]
         plan = even_shares(self._depth(schema), 0)
         charges = []
         for level, (rows, split) in enumerate(zip(plan.rows, plan.split, strict=True)):
-            charges.append((Charge(open_leaf_rows(1), purse.cost(rows)), 1))
-            for by_label in (False, True):
-                left = max(offered - level, 1)
-                charges.append((Charge(split_rows(by_label), purse.cost(split / 2)), left))
-        charges.append((Charge(open_leaf_rows(1), purse.cost(plan.last_rows)), 1))
-        return [*charges, (Charge(leaf_rows(1), purse.cost(plan.leaves)), 1)]
+            charges.append(LeafTotals.plan(purse.cost(rows), 1))
+            left, cost = max(offered - level, 1), purse.cost(split / 2)
+            charges += [SplitRows.plan(cost, left, ""), SplitRows.plan(cost, left, AND_LABEL)]
+        charges.append(LeafTotals.plan(purse.cost(plan.last_rows), 1))
+        return [*charges, LeafLabelRows.plan(purse.cost(plan.leaves), 1)]
 
     def _sum_shares(self, menu: Menu) -> list[Fraction]:
         """Shares of the levels: one part for each feature that is left, all parts being equal."""
@@ -183,17 +153,6 @@ class CountingTreeClassifier(PrivateClassifier):
         if self.max_depth is not None:
             return int(self.max_depth)
         return SULQ_DEPTH if self.variant == "sulq" else len(schema.features)
-
-    @property
-    def _purse(self) -> Purse:
-        return Purse.of(Budget(self.epsilon, self.delta))
-
-    def _check_parameters(self) -> None:
-        if self.variant not in VARIANTS:
-            raise QuestionError(f"variant must be one of {', '.join(VARIANTS)}.")
-        check_continuous("bins", self.n_bins)
-        if self.max_depth is not None:
-            check_depth(self.max_depth)
 
 
 def most_informative(

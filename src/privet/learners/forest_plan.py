@@ -10,10 +10,10 @@ from typing import Any, Literal, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
+from privet.answers import sparse_threshold
 from privet.learners.multiway_trees import draw_levels, draw_nodes, most_leaves, node_volumes, path_volumes
 from privet.learners.plan import Leaves, StatedBound
 from privet.learners.random_trees import fanned_ground, leaf_volumes, random_complete_trees
-from privet.privacy import sparse_threshold
 from privet.schema import Schema
 from privet.theory import Bound, private_vote_bound
 

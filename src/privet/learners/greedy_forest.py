@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
-from privet.errors import QuestionError
-from privet.learners.base import PrivateClassifier
-from privet.learners.boosting_plan import Purse
-from privet.learners.count_forest import noise_variance
-from privet.learners.greedy_plan import CountEstimates, check_depth, count_sd
+from privet.answers import ChosenSplits
+from privet.learners.greedy_plan import DEEPEST, CountEstimates
 from privet.learners.growing import (
+    CONTINUOUS,
     Growth,
     Menu,
-    check_continuous,
     grown,
     node_limit,
     open_splits,
     seedlings,
     split_menu,
 )
-from privet.learners.plan import FitPlan, PlannedQuestion
+from privet.learners.learner import Learner, delta
+from privet.learners.parameters import number, one_of, whole
+from privet.learners.plan import FitPlan
 from privet.learners.pruning import children_of, prune_by_gini, without
 from privet.learners.tree_growth import only, padded
 from privet.model import RuleForest
-from privet.privacy import Account, Budget, Charge, ChosenSplits, Protected, leaf_rows, split_choice
+from privet.model.voting import NODE_VOTINGS
+from privet.privacy import Charge, Protected
+from privet.privacy.questions.trees import LeafLabelRows, SplitChoice
 from privet.schema import Schema
 
 CRITERION = "gini"
 MOST_TREES = 1000
-VOTINGS = ("posterior", "confidence")
 
 
-class GreedyForestClassifier(PrivateClassifier):
+@dataclass(eq=False, repr=False)
+class GreedyForest(Learner):
     """A few greedy trees with different roots; every node releases noisy label counts: DPDF.
 
     Each node is a rule with a label, a confidence and a support. A leaf with fewer than ``min_rows`` noisy
@@ -84,58 +84,36 @@ class GreedyForestClassifier(PrivateClassifier):
     *Sequence*.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0,
-        *,
-        n_trees: int = 4,
-        max_depth: int = 5,
-        min_rows: float = 100,
-        voting: str = "posterior",
-        continuous: str = "mechanism",
-        n_bins: int = 10,
-        schema: Any = None,
-        account: Account | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.min_rows = min_rows
-        self.voting = voting
-        self.continuous = continuous
-        self.n_bins = n_bins
-        self.schema = schema
-        self.account = account
-        self.verbose = verbose
+    name = "greedy-forest"
 
-    def _learn(self, protected: Protected) -> RuleForest:
-        self._check_parameters()
+    delta: float = delta()
+    n_trees: int = whole(4, 1, MOST_TREES, "Number of trees.", "--trees")
+    max_depth: int = whole(5, 1, DEEPEST, "Depth of every tree.", "--depth")
+    min_rows: float = number(100, 0, help="Noisy rows that a node needs to be split.")
+    voting: str = one_of("posterior", NODE_VOTINGS, "How leaves are combined.", "--voting")
+    continuous: str = one_of("mechanism", CONTINUOUS, "How a range is split.")
+    n_bins: int = whole(10, 2, 1000, "Equal bins of a range, where it is cut into bins.")
+
+    def learn(self, protected: Protected) -> RuleForest:
+        """See `Learner.learn`."""
+        stamp = self.stamp(protected)
         protected.reserve(self._charges(protected.schema))
         menu = split_menu(protected.schema, self.continuous, self.n_bins)
         growth, known = self._grown(protected, menu)
         families = children_of(growth.trees, menu.branches(growth.trees))
         trees, kept = without(growth.trees, families, prune_by_gini(families, known.mean))
-        learner = {
-            "name": "greedy-forest",
-            "trees": trees.n_trees,
-            "depth": self.max_depth,
-            "continuous": self.continuous,
-        }
-        card = self._card(protected, learner)
+        card = stamp({"trees": trees.n_trees, "depth": self.max_depth, "continuous": self.continuous})
         variance = 1 / known.precision[kept]
         return RuleForest(trees, known.mean[kept], variance, self.voting, protected.schema, card)
 
     def _grown(self, protected: Protected, menu: Menu) -> tuple[Growth, CountEstimates]:
         """The forest, and the noisy label counts of its nodes."""
-        n_trees, purse, n_labels = self._n_trees(menu), self._purse, len(protected.schema.label.values)
+        n_trees, purse, n_labels = self._n_trees(menu), self.purse, protected.schema.n_labels
         growth, closed = seedlings(menu, n_trees), np.zeros(n_trees, bool)
         known = CountEstimates.none(n_trees, n_labels)
         for level in range(self._levels):
-            noisy = protected.noisy_histogram(growth.trees, **purse.price(self._share))
-            known = known.more(growth.leaves, noisy.values, noise_variance(noisy))
+            noisy = protected.ask(LeafLabelRows(growth.trees), purse.cost(self._share))
+            known = known.more(growth.leaves, noisy.values, noisy.variance)
             closed |= self._settled(known.mean)
             splits = open_splits(growth, menu, closed)
             if level == self._levels - 1 or not splits.allowed.any():
@@ -143,7 +121,8 @@ class GreedyForestClassifier(PrivateClassifier):
             if level == 0:
                 chosen = self._roots(protected, menu, splits.allowed)
             else:
-                chosen = protected.choose_split(growth.trees, splits, CRITERION, **purse.price(self._share))
+                question = SplitChoice(growth.trees, splits, CRITERION)
+                chosen = protected.ask(question, purse.cost(self._share))
             taller = grown(growth, menu, chosen)
             if len(taller.level) > node_limit(n_labels):
                 break
@@ -161,8 +140,8 @@ class GreedyForestClassifier(PrivateClassifier):
         for tree in range(n_trees):
             left = allowed[tree] & ~np.isin(np.arange(allowed.shape[1]), choice[:tree])
             splits = only(open_splits(start, menu, np.zeros(1, bool)), left)
-            price = self._purse.price(self._share / n_trees)
-            chosen = protected.choose_split(start.trees, splits, CRITERION, **price)
+            cost = self.purse.cost(self._share / n_trees)
+            chosen = protected.ask(SplitChoice(start.trees, splits, CRITERION), cost)
             choice[tree], threshold[tree] = chosen.choice[0], chosen.threshold[0]
         return ChosenSplits(choice, threshold)
 
@@ -174,23 +153,22 @@ class GreedyForestClassifier(PrivateClassifier):
     def _charges(self, schema: Schema) -> list[Charge]:
         """Every question of a fit, in order."""
         n_trees = self._n_trees(split_menu(schema, self.continuous, self.n_bins))
-        share, purse = self._share, self._purse
-        histogram = Charge(leaf_rows(n_trees), purse.cost(share))
+        share, purse = self._share, self.purse
+        histogram = LeafLabelRows.plan(purse.cost(share), n_trees)
         if self._levels == 1:
             return [histogram]
-        roots = [Charge(split_choice(CRITERION, 1), purse.cost(share / n_trees))] * n_trees
-        level = [Charge(split_choice(CRITERION, n_trees), purse.cost(share)), histogram]
+        roots = [SplitChoice.plan(purse.cost(share / n_trees), 1, CRITERION, schema)] * n_trees
+        level = [SplitChoice.plan(purse.cost(share), n_trees, CRITERION, schema), histogram]
         return [histogram, *roots, histogram, *level * (self._levels - 2)]
 
-    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        self._check_parameters()
-        n_trees = self._n_trees(split_menu(schema, self.continuous, self.n_bins))
-        asked = [
-            PlannedQuestion(c, count_sd(c.cost, n_trees) if c.question == leaf_rows(n_trees) else None)
-            for c in self._charges(schema)
-        ]
+    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """See `Learner.outline`."""
+        asked, n_trees = (
+            self._charges(schema),
+            self._n_trees(split_menu(schema, self.continuous, self.n_bins)),
+        )
         facts = {"passes over the rows": len(asked), "trees": n_trees, "depth at most": self._levels - 1}
-        return FitPlan("greedy-forest", Budget(self.epsilon, self.delta), n_rows, asked, facts)
+        return FitPlan(self.name, self.budget, n_rows, asked, facts)
 
     def _n_trees(self, menu: Menu) -> int:
         """Trees that can have different roots."""
@@ -204,18 +182,3 @@ class GreedyForestClassifier(PrivateClassifier):
     def _share(self) -> Fraction:
         """Part of the budget of a level's histograms, and of its choices, in all trees together."""
         return Fraction(1, 2 * self._levels - 1)
-
-    @property
-    def _purse(self) -> Purse:
-        return Purse.of(Budget(self.epsilon, self.delta))
-
-    def _check_parameters(self) -> None:
-        check_continuous(self.continuous, self.n_bins)
-        check_depth(self.max_depth)
-        whole = isinstance(self.n_trees, int | np.integer) and not isinstance(self.n_trees, bool)
-        if not whole or not 1 <= self.n_trees <= MOST_TREES:
-            raise QuestionError(f"n_trees must be a whole number from 1 to {MOST_TREES}.")
-        if self.voting not in VOTINGS:
-            raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
-        if not isinstance(self.min_rows, Real) or not self.min_rows >= 0:
-            raise QuestionError("min_rows must be a number, and not negative.")

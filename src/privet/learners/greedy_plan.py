@@ -7,9 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.errors import QuestionError
-from privet.privacy import Cost
-
 SHARES = ("default", "paper")
 DEEPEST = 24
 
@@ -93,16 +90,3 @@ class CountEstimates:
         """The estimates after new nodes have grown."""
         more = n_nodes - len(self.precision)
         return CountEstimates(np.pad(self.total, ((0, more), (0, 0))), np.pad(self.precision, (0, more)))
-
-
-def count_sd(cost: Cost, n_trees: int) -> float:
-    """Standard deviation, about, of a count asked of every tree at a cost."""
-    if cost.epsilon is not None:
-        return float(n_trees / cost.epsilon) * 2**0.5
-    return float(n_trees / (2 * cost.rho)) ** 0.5
-
-
-def check_depth(depth: object, least: int = 1) -> None:
-    """Refuse a depth that is none."""
-    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not least <= depth <= DEEPEST:
-        raise QuestionError(f"max_depth must be a whole number from {least} to {DEEPEST}.")

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
-from privet.errors import QuestionError
-from privet.learners.base import PrivateClassifier
-from privet.learners.boosting_plan import Purse
-from privet.learners.greedy_plan import (
-    SHARES,
-    LevelShares,
-    check_depth,
-    count_sd,
-    default_shares,
-    even_shares,
-)
-from privet.learners.growing import Menu, check_continuous, split_menu
-from privet.learners.plan import FitPlan, PlannedQuestion
+from privet.answers import ChosenSplits
+from privet.kernels.criteria import CRITERIA, criterion_named
+from privet.learners.greedy_plan import DEEPEST, SHARES, LevelShares, default_shares, even_shares
+from privet.learners.growing import CONTINUOUS, Menu, split_menu
+from privet.learners.learner import Learner, delta
+from privet.learners.parameters import number, one_of, whole, yes_or_no
+from privet.learners.plan import FitPlan
 from privet.learners.tree_growth import grow_tree, only, released_tree
 from privet.model import RuleForest
-from privet.privacy import (
-    Account,
-    Budget,
-    Charge,
-    ChosenSplits,
-    Protected,
-    leaf_rows,
-    open_leaf_rows,
-    split_choice,
-)
-from privet.privacy.criteria import criterion_named
+from privet.privacy import Charge, Cost, Protected
+from privet.privacy.questions.trees import LeafLabelRows, LeafTotals, SplitChoice
 from privet.schema import Schema
 from privet.structure import MultiwayTrees, Splits
 
 
-class GreedyTreeClassifier(PrivateClassifier):
+@dataclass(eq=False, repr=False)
+class GreedyTree(Learner):
     """One tree whose splits are chosen greedily: DiffPID3, and DiffPC4.5 with thresholds and pruning.
 
     Level by level every open leaf releases a noisy number of rows, then chooses its split by a criterion.
@@ -98,57 +81,38 @@ class GreedyTreeClassifier(PrivateClassifier):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0,
-        *,
-        criterion: str = "max",
-        max_depth: int = 5,
-        continuous: str = "mechanism",
-        n_bins: int = 10,
-        prune: bool = True,
-        certainty: float = 0.25,
-        shares: str = "default",
-        schema: Any = None,
-        account: Account | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.continuous = continuous
-        self.n_bins = n_bins
-        self.prune = prune
-        self.certainty = certainty
-        self.shares = shares
-        self.schema = schema
-        self.account = account
-        self.verbose = verbose
+    name = "greedy-tree"
 
-    def _learn(self, protected: Protected) -> RuleForest:
-        schema, purse = protected.schema, self._purse
-        self._check_parameters(schema)
+    delta: float = delta()
+    criterion: str = one_of("max", CRITERIA, "What a split of a greedy tree is judged by.", "--criterion")
+    max_depth: int = whole(5, 1, DEEPEST, "Depth of every tree.", "--depth")
+    continuous: str = one_of("mechanism", CONTINUOUS, "How a range is split.")
+    n_bins: int = whole(10, 2, 1000, "Equal bins of a range, where it is cut into bins.")
+    prune: bool = yes_or_no(True, "Take back splits that tell nothing.")
+    certainty: float = number(0.25, 0, 1, "Certainty of pruning, as C4.5 has it.", strictly=True)
+    shares: str = one_of("default", SHARES, "How levels share the budget.")
+
+    def learn(self, protected: Protected) -> RuleForest:
+        """See `Learner.learn`."""
+        schema, purse, stamp = protected.schema, self.purse, self.stamp(protected)
         protected.reserve(self._charges(schema))
         menu = split_menu(schema, self.continuous, self.n_bins)
 
         def choose(trees: MultiwayTrees, splits: Splits, share: Fraction) -> ChosenSplits:
             if self.shares == "paper":
                 for choice in np.flatnonzero(menu.highest).tolist():
-                    splits = self._with_threshold(protected, trees, splits, choice, purse.price(share))
-            return protected.choose_split(trees, splits, self.criterion, **purse.price(share))
+                    splits = self._with_threshold(protected, trees, splits, choice, purse.cost(share))
+            return protected.ask(SplitChoice(trees, splits, self.criterion), purse.cost(share))
 
         growth, rows, noisy = grow_tree(protected, menu, self._level_shares(menu), purse, choose)
         released = released_tree(growth, menu, rows, noisy, float(self.certainty) if self.prune else None)
-        learner = {
-            "name": "greedy-tree",
+        facts = {
             "criterion": self.criterion,
             "depth": self.max_depth,
             "continuous": self.continuous,
             "shares": self.shares,
         }
-        return RuleForest(*released, "counts", schema, self._card(protected, learner))
+        return RuleForest(*released, "counts", schema, stamp(facts))
 
     def _with_threshold(
         self,
@@ -156,52 +120,36 @@ class GreedyTreeClassifier(PrivateClassifier):
         trees: MultiwayTrees,
         splits: Splits,
         choice: int,
-        price: Mapping[str, Fraction],
+        cost: Cost,
     ) -> Splits:
         """The same splits with one threshold left of a choice."""
         alone = only(splits, np.arange(len(splits.view)) == choice)
-        threshold = protected.choose_split(trees, alone, self.criterion, **price).threshold
+        threshold = protected.ask(SplitChoice(trees, alone, self.criterion), cost).threshold
         lowest, highest = splits.lowest.copy(), splits.highest.copy()
         taken = alone.allowed[:, choice]
         lowest[taken, choice] = highest[taken, choice] = threshold[taken]
         return replace(splits, lowest=lowest, highest=highest)
 
-    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        self._check_parameters(schema)
+    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """See `Learner.outline`."""
         charges = self._charges(schema)
-        asked = [
-            PlannedQuestion(c, None if c.question == split_choice(self.criterion, 1) else count_sd(c.cost, 1))
-            for c in charges
-        ]
         facts = {"passes over the rows": len(charges), "depth at most": int(self.max_depth)}
-        return FitPlan("greedy-tree", Budget(self.epsilon, self.delta), n_rows, asked, facts)
+        return FitPlan(self.name, self.budget, n_rows, charges, facts)
 
     def _charges(self, schema: Schema) -> list[Charge]:
         """Every question of a fit, in order."""
-        plan = self._level_shares(split_menu(schema, self.continuous, self.n_bins))
+        criterion_named(self.criterion, schema)
+        plan, purse = self._level_shares(split_menu(schema, self.continuous, self.n_bins)), self.purse
         charges = []
         for rows_share, split_share in zip(plan.rows, plan.split, strict=True):
-            charges.append(Charge(open_leaf_rows(1), self._purse.cost(rows_share)))
-            split = Charge(split_choice(self.criterion, 1), self._purse.cost(split_share))
+            charges.append(LeafTotals.plan(purse.cost(rows_share), 1))
+            split = SplitChoice.plan(purse.cost(split_share), 1, self.criterion, schema)
             charges += [split] * plan.choices
         if plan.last_rows:
-            charges.append(Charge(open_leaf_rows(1), self._purse.cost(plan.last_rows)))
-        return [*charges, Charge(leaf_rows(1), self._purse.cost(plan.leaves))]
+            charges.append(LeafTotals.plan(purse.cost(plan.last_rows), 1))
+        return [*charges, LeafLabelRows.plan(purse.cost(plan.leaves), 1)]
 
     def _level_shares(self, menu: Menu) -> LevelShares:
         if self.shares == "paper":
             return even_shares(int(self.max_depth), int((menu.highest > 0).sum()))
         return default_shares(int(self.max_depth))
-
-    @property
-    def _purse(self) -> Purse:
-        return Purse.of(Budget(self.epsilon, self.delta))
-
-    def _check_parameters(self, schema: Schema) -> None:
-        criterion_named(self.criterion, schema)
-        check_continuous(self.continuous, self.n_bins)
-        if self.shares not in SHARES:
-            raise QuestionError(f"shares must be one of {', '.join(SHARES)}.")
-        check_depth(self.max_depth)
-        if not isinstance(self.certainty, Real) or not 0 < self.certainty < 1:
-            raise QuestionError("certainty must lie between 0 and 1.", "C4.5 takes 0.25.")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privet.errors import QuestionError
-from privet.privacy import ChosenSplits, tree_questions
+from privet.answers import ChosenSplits
+from privet.privacy.questions.trees import MAX_CELLS
 from privet.schema import Categorical, Continuous, Feature, Schema
 from privet.structure import MultiwayTrees, Splits, Views
 
@@ -163,12 +163,4 @@ def numbered(trees: MultiwayTrees) -> MultiwayTrees:
 
 def node_limit(n_labels: int) -> int:
     """Nodes beyond which trees do not grow: the wall could not count the labels of their leaves."""
-    return min(MAX_NODES, tree_questions.MAX_CELLS // n_labels)
-
-
-def check_continuous(continuous: str, n_bins: int) -> None:
-    """Refuse ways of splitting a continuous feature that do not exist."""
-    if continuous not in CONTINUOUS:
-        raise QuestionError(f"continuous must be one of {', '.join(CONTINUOUS)}.")
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 2 <= n_bins <= 1000:
-        raise QuestionError("n_bins must be a whole number from 2 to 1000.")
+    return min(MAX_NODES, MAX_CELLS // n_labels)

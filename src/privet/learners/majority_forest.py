@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from privet.errors import QuestionError
-from privet.learners.base import PrivateClassifier
 from privet.learners.forest_plan import forest_leaves, least_chosen
-from privet.learners.plan import FitPlan, PlannedQuestion
+from privet.learners.learner import Learner
+from privet.learners.parameters import seed, whole
+from privet.learners.plan import FitPlan
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest
-from privet.privacy import Account, Budget, Protected, label_charge
+from privet.privacy import Protected
+from privet.privacy.questions.trees import LeafLabels
 from privet.schema import Continuous, Schema
 from privet.structure import MAX_DEPTH
 from privet.theory import fletcher_islam_depth
@@ -25,7 +29,8 @@ MAX_LEAVES = 1 << 26
 """Leaves of any forest: drawing its splits takes sixteen bytes for each."""
 
 
-class MajorityForestClassifier(PrivateClassifier):
+@dataclass(eq=False, repr=False)
+class MajorityForest(Learner):
     """Random trees on disjoint rows, a most frequent label in every leaf, a majority vote.
 
     Every row goes to one tree, drawn at random, so each tree may use the whole ε. A leaf releases
@@ -74,33 +79,21 @@ class MajorityForestClassifier(PrivateClassifier):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        n_trees: int = 100,
-        max_depth: int | None = None,
-        schema: Any = None,
-        random_state: Any = None,
-        account: Account | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.schema = schema
-        self.random_state = random_state
-        self.account = account
-        self.verbose = verbose
+    name = "majority-forest"
 
-    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+    n_trees: int = whole(100, 1, 10**5, "Number of trees.", "--trees")
+    max_depth: int | None = whole(None, 1, MAX_DEPTH, "Depth of every tree.", "--depth")
+    random_state: Any = seed()
+
+    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """See `Learner.outline`."""
         depth = self._depth(schema)
         each = n_rows / self.n_trees
         return FitPlan(
-            "majority-forest",
-            Budget(self.epsilon),
+            self.name,
+            self.budget,
             n_rows,
-            [PlannedQuestion(label_charge(self.n_trees, self.epsilon), None)],
+            [LeafLabels.plan(self.purse.cost(Fraction(1)), self.n_trees, True)],
             {
                 "passes over the rows": 1,
                 "trees": self.n_trees,
@@ -115,14 +108,14 @@ class MajorityForestClassifier(PrivateClassifier):
         check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
         return forest_depth(schema, self.n_trees) if self.max_depth is None else int(self.max_depth)
 
-    def _learn(self, protected: Protected) -> LabelForest:
-        schema = protected.schema
+    def learn(self, protected: Protected) -> LabelForest:
+        """See `Learner.learn`."""
+        schema, stamp = protected.schema, self.stamp(protected)
         depth = self._depth(schema)
         random = check_random_state(self.random_state)
         trees = random_complete_trees(schema, self.n_trees, depth, random)
-        labels = protected.split(self.n_trees).choose_label(trees, epsilon=self.epsilon)
-        learner = {"name": "majority-forest", "trees": self.n_trees, "depth": depth}
-        card = self._card(protected, learner)
+        labels = protected.ask(LeafLabels(trees, own_rows=True), self.purse.cost(Fraction(1)))
+        card = stamp({"trees": self.n_trees, "depth": depth})
         return LabelForest(trees, labels.astype(np.uint16), schema, card)
 
 
@@ -134,10 +127,7 @@ def forest_depth(schema: Schema, n_trees: int) -> int:
 
 
 def check_size(n_trees: Any, depth: Any) -> None:
-    """Refuse a forest that cannot be built."""
-    for name, value, most in (("n_trees", n_trees, 10**5), ("max_depth", depth, MAX_DEPTH)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
-            raise QuestionError(f"{name} must be a whole number from 1 to {most}.")
+    """Refuse a forest that would have too many leaves."""
     if int(n_trees) << int(depth) > MAX_LEAVES:
         raise QuestionError(
             f"{n_trees} trees of depth {depth} have more than {MAX_LEAVES:,} leaves.",

@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
+from privet.answers import NoisyCells
 from privet.learners.random_trees import Ground, n_places
 from privet.model.voting import node_sums
-from privet.privacy import NoisyCells
 from privet.schema import Schema
 from privet.structure import LevelTrees, MultiwayTrees, Views
 

@@ -23,17 +23,6 @@ QUANTILES = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True)
-class PlannedQuestion:
-    """A question, and the standard deviation of the noise on one number of its answer.
-
-    The deviation is None where an answer is a choice rather than numbers.
-    """
-
-    charge: Charge
-    noise_sd: float | None
-
-
-@dataclass(frozen=True)
 class Leaves:
     """What the leaves of a tree can be expected to hold, and what they need.
 
@@ -82,8 +71,8 @@ class FitPlan:
     learner : str
     budget : Budget
     n_rows : float
-    questions : sequence of PlannedQuestion
-        In the order of the fit, one for every charge.
+    questions : sequence of Charge
+        In the order of the fit.
     facts : dict
         Sizes, by name, in the order a reader wants them.
     leaves : Leaves or None
@@ -93,7 +82,7 @@ class FitPlan:
     learner: str
     budget: Budget
     n_rows: float
-    questions: Sequence[PlannedQuestion]
+    questions: Sequence[Charge]
     facts: Mapping[str, int | float | str]
     leaves: Leaves | None = None
     bounds: Sequence[StatedBound] = ()
@@ -101,8 +90,8 @@ class FitPlan:
     def shares(self) -> list[tuple[str, int, float, float | None]]:
         """Question, how often it is asked at one price, its part of the budget, and its noise."""
         return [
-            (question.charge.question, times, times * self._share(question), question.noise_sd)
-            for question, times in Counter(self.questions).items()
+            (charge.question, times, times * self._share(charge), charge.noise_sd)
+            for charge, times in Counter(self.questions).items()
         ]
 
     def rows(self) -> list[tuple[str, str]]:
@@ -133,7 +122,7 @@ class FitPlan:
         return {
             "learner": self.learner,
             "budget": str(self.budget),
-            "questions": [{**q.charge.to_dict(), "noise_sd": q.noise_sd} for q in self.questions],
+            "questions": [{**charge.to_dict(), "noise_sd": charge.noise_sd} for charge in self.questions],
             "facts": {"rows": self.n_rows, **self.facts},
             "leaves": leaves and {"rows": leaves.rows.tolist(), "least": leaves.least, "thin": leaves.thin},
             "bounds": [
@@ -146,10 +135,9 @@ class FitPlan:
             ],
         }
 
-    def _share(self, question: PlannedQuestion) -> float:
+    def _share(self, charge: Charge) -> float:
         """In the unit in which the plan fills its budget: with a δ a plan may all the same be pure."""
-        total = in_sequence(planned.charge.cost for planned in self.questions)
-        cost = question.charge.cost
+        total, cost = in_sequence(planned.cost for planned in self.questions), charge.cost
         if total.epsilon is not None and total.epsilon <= self.budget.epsilon:
             assert cost.epsilon is not None
             return float(cost.epsilon / self.budget.epsilon)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.kernels.grow import grow_complete
-from privet.learners.boosting_bins import Margin, cell_table, is_ordered
+from privet.learners.boosting.bins import Margin, cell_table, is_ordered
 from privet.schema import Categorical, Feature, Schema
 from privet.structure import Bins, CompleteTrees, Views
 

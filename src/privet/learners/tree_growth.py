@@ -8,12 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.learners.boosting_plan import Purse
-from privet.learners.count_forest import noise_variance
-from privet.learners.greedy_plan import CountEstimates, LevelShares, count_sd
+from privet.answers import ChosenSplits, NoisyCounts
+from privet.learners.greedy_plan import CountEstimates, LevelShares
 from privet.learners.growing import Growth, Menu, grown, node_limit, open_splits, seedlings
 from privet.learners.pruning import children_of, corrected_counts, prune_by_errors, without
-from privet.privacy import Charge, ChosenSplits, NoisyCounts, Protected, leaf_rows
+from privet.learners.purse import Purse, sd_of
+from privet.privacy import Protected
+from privet.privacy.questions.trees import LeafLabelRows, LeafTotals
 from privet.structure import MultiwayTrees, Splits
 
 Choose = Callable[[MultiwayTrees, Splits, Fraction], ChosenSplits]
@@ -35,21 +36,22 @@ def grow_tree(
     """
     n_labels = len(protected.schema.label.values)
     growth, rows = _grown(protected, menu, plan, purse, choose, most_nodes or node_limit(n_labels))
-    protected.refine([Charge(leaf_rows(1), purse.cost(plan.leaves))])
-    noisy = protected.noisy_histogram(growth.trees, **purse.price(plan.leaves))
+    cost = purse.cost(plan.leaves)
+    protected.refine([LeafLabelRows.plan(cost, 1)])
+    noisy = protected.ask(LeafLabelRows(growth.trees), cost)
     totals = noisy.values.sum(axis=1, keepdims=True)
-    return growth, rows.more(growth.leaves, totals, noise_variance(noisy) * n_labels), noisy
+    return growth, rows.more(growth.leaves, totals, noisy.variance * n_labels), noisy
 
 
 def _grown(
     protected: Protected, menu: Menu, plan: LevelShares, purse: Purse, choose: Choose, most_nodes: int
 ) -> tuple[Growth, CountEstimates]:
-    least = count_sd(purse.cost(plan.leaves), 1) * len(protected.schema.label.values)
+    least = sd_of(LeafLabelRows.plan(purse.cost(plan.leaves), 1)) * len(protected.schema.label.values)
     growth, rows, closed = seedlings(menu, 1), CountEstimates.none(1, 1), np.zeros(1, bool)
 
     def asked(share: Fraction) -> CountEstimates:
-        noisy = protected.noisy_leaf_totals(growth.trees, **purse.price(share))
-        return rows.more(growth.leaves, noisy.values[:, None], noise_variance(noisy))
+        noisy = protected.ask(LeafTotals(growth.trees), purse.cost(share))
+        return rows.more(growth.leaves, noisy.values[:, None], noisy.variance)
 
     for rows_share, split_share in zip(plan.rows, plan.split, strict=True):
         rows = asked(rows_share)
@@ -74,7 +76,7 @@ def released_tree(
     released[growth.leaves] = noisy.values
     families = children_of(trees, menu.branches(trees))
     counts = corrected_counts(families, rows.mean[:, 0], released)
-    variance = np.full(len(counts), noise_variance(noisy))
+    variance = np.full(len(counts), noisy.variance)
     for node, children in reversed(families):
         variance[node] = variance[children].sum()
     if certainty is None:

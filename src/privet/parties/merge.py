@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from privet.errors import ModelFileError, QuestionError, SchemaError
-from privet.learners.count_forest import exposure, label_prior, noise_variance
+from privet.learners.count_forest import exposure, label_prior
 from privet.model import CountForest, PrivacyCard
 from privet.parties.structure import PublicStructure
 from privet.parties.vector import SignedVector, expected_noise
@@ -46,7 +46,7 @@ def merge(
         if known_keys is not None:
             _check_identity(vector, known_keys)
     noise = [expected_noise(structure, vector.budget) for vector in vectors]
-    labels, leaves = (sum(noise_variance(law[i]) for law in noise) for i in (0, 1))
+    labels, leaves = (sum(law[i].variance for law in noise) for i in (0, 1))
     return CountForest(
         structure.trees,
         sum(vector.counts for vector in vectors),  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ def _check_fit(structure: PublicStructure, vector: SignedVector) -> None:
     if vector.structure != structure.fingerprint:
         raise ModelFileError(f"the vector of {party} is for another structure.", "merge those that agree.")
     plan = [charge.to_dict() for charge in structure.plan(vector.budget)]
-    noise = [[law.law, str(law.parameter)] for law in expected_noise(structure, vector.budget)]
+    noise = [[law.name, str(law.parameter)] for law in expected_noise(structure, vector.budget)]
     shapes = (vector.label_rows.shape, vector.counts.shape) == (structure.shape[2:], structure.shape)
     if not shapes or vector.card.questions != plan or vector.noise != noise:
         raise ModelFileError(

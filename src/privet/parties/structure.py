@@ -9,17 +9,20 @@ from typing import Any, Self
 
 import numpy as np
 
+from privet.checks import whole
 from privet.errors import ModelFileError, PrivetError, QuestionError
-from privet.learners.count_forest import default_trees, prices
+from privet.learners.count_forest import default_trees
+from privet.learners.count_structure import LABEL_SHARE
 from privet.learners.majority_forest import check_size, forest_depth
+from privet.learners.purse import Purse
 from privet.learners.random_trees import random_complete_trees
 from privet.model.card import stated
 from privet.model.file import MAGIC, from_bytes, read_whole, to_bytes, write_whole
 from privet.model.forest import trees_from_arrays, trees_to_arrays
-from privet.model.voting import VOTINGS
-from privet.privacy import LABEL_ROWS, Budget, Charge, leaf_rows
-from privet.privacy.tree_questions import MAX_CELLS
-from privet.privacy.wall import cost_of
+from privet.model.voting import check_voting
+from privet.privacy import Budget, Charge
+from privet.privacy.questions.boosting import LabelRows
+from privet.privacy.questions.trees import MAX_CELLS, LeafLabelRows
 from privet.schema import Schema
 from privet.structure import CompleteTrees
 
@@ -48,10 +51,9 @@ class PublicStructure:
     seed: int
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        object.__setattr__(self, "seed", check_seed(self.seed))
         check_size(self.trees.n_trees, self.trees.depth)
-        if self.voting not in VOTINGS:
-            raise QuestionError(f"voting must be one of {', '.join(VOTINGS)}.")
+        check_voting(self.voting)
         if np.prod(self.shape) > MAX_CELLS:
             raise QuestionError("these trees have too many leaves.", "take fewer or shallower trees.")
         self.plan(self.budget)
@@ -74,12 +76,12 @@ class PublicStructure:
 
     def plan(self, budget: Budget) -> list[Charge]:
         """What a party asks of its rows: rows by label, then rows by leaf and label."""
-        labels, leaves = prices(budget)
-        n_trees = self.trees.n_trees
-        return [
-            Charge(LABEL_ROWS, cost_of(labels.get("epsilon"), labels.get("rho"))),
-            Charge(leaf_rows(n_trees), cost_of(leaves.get("epsilon"), leaves.get("rho"), n_trees)),
-        ]
+        purse = Purse.of(budget)
+        labels = LabelRows.plan(purse.cost(LABEL_SHARE))
+        plan = [labels, LeafLabelRows.plan(purse.cost(1 - LABEL_SHARE), self.trees.n_trees)]
+        for charge in plan:
+            _ = charge.law  # noise that cannot be drawn is refused here
+        return plan
 
     def describe(self) -> dict[str, Any]:
         """What was agreed on, as plain data."""
@@ -156,10 +158,10 @@ def draw_structure(
     seed : int
     """
     budget = Budget(epsilon, delta)
-    trees = default_trees(float(budget.epsilon), float(budget.delta)) if n_trees is None else n_trees
-    check_seed(seed)
-    check_size(trees, 1 if max_depth is None else max_depth)
-    depth = forest_depth(schema, trees) if max_depth is None else max_depth
+    wanted = default_trees(float(budget.epsilon), float(budget.delta)) if n_trees is None else n_trees
+    trees, seed = whole(wanted, "n_trees", 1), check_seed(seed)
+    depth = forest_depth(schema, trees) if max_depth is None else whole(max_depth, "max_depth", 1)
+    check_size(trees, depth)
     return PublicStructure(_draw(schema, trees, depth, seed), schema, budget, voting, seed)
 
 
@@ -168,7 +170,6 @@ def _draw(schema: Schema, n_trees: int, depth: int, seed: int) -> CompleteTrees:
     return random_complete_trees(schema, n_trees, depth, np.random.RandomState(seed))
 
 
-def check_seed(seed: object) -> None:
-    """Refuse a seed that does not name one drawing."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise QuestionError("the seed must be a whole number from 0 to 2**32 − 1.")
+def check_seed(seed: object) -> int:
+    """Take a seed that names one drawing."""
+    return whole(seed, "the seed", 0, 2**32 - 1)

@@ -10,6 +10,7 @@ from privet.errors import QuestionError, SchemaError
 from privet.learners.count_forest import written
 from privet.model import CountForest, PrivacyCard, UnionForest
 from privet.model.card import stated
+from privet.model.union import check_forests
 from privet.schema import Schema
 from privet.version import __version__
 
@@ -34,8 +35,7 @@ def unite(forests: Mapping[str, CountForest], voting: str | None = None) -> Unio
     models = list(forests.values())
     if len(models) < 2:
         raise QuestionError("a union needs at least two forests.", "give one model for each party.")
-    if not all(isinstance(model, CountForest) for model in models):
-        raise QuestionError("only forests of counts can be united.", "fit with --learner count-forest.")
+    check_forests(models)
     if len({model.schema.label for model in models}) > 1:
         raise SchemaError("the parties' schemas differ in the label.", "agree on its name and values.")
     votings = sorted({model.voting for model in models} if voting is None else {voting})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from privet.answers import Law
 from privet.errors import ModelFileError, PrivetError, SchemaError
 from privet.learners.count_forest import written
 from privet.model import PrivacyCard
@@ -16,7 +16,9 @@ from privet.model.card import stated
 from privet.model.file import from_bytes, read_whole, to_bytes, write_whole
 from privet.parties.keys import PrivateKey, check_party, open_signed, public_key, sign
 from privet.parties.structure import PublicStructure
-from privet.privacy import NEIGHBOURS, Budget, Charge, NoisyCounts, Protected
+from privet.privacy import NEIGHBOURS, Budget, Charge, Protected
+from privet.privacy.questions.boosting import LabelRows
+from privet.privacy.questions.trees import LeafLabelRows
 from privet.version import __version__
 
 KIND = "party-vector"
@@ -145,8 +147,8 @@ def publish(
     for number in (budget.epsilon, budget.delta):
         stated(written(number))
     protected.reserve(plan)
-    label_rows = protected.noisy_label_rows(**_price(plan[0]))
-    counts = protected.noisy_histogram(structure.trees, **_price(plan[1]))
+    label_rows = protected.ask(LabelRows(), plan[0].cost)
+    counts = protected.ask(LeafLabelRows(structure.trees), plan[1].cost)
     header = {
         "kind": KIND,
         "party": party,
@@ -159,22 +161,9 @@ def publish(
     return SignedVector.from_bytes(sign(payload, key), party)
 
 
-def expected_noise(structure: PublicStructure, budget: Budget) -> tuple[NoisyCounts, NoisyCounts]:
-    """Law of the noise that a budget buys in the two answers; the counts are left out."""
-    labels, leaves = structure.plan(budget)
-    return _law(labels, 1), _law(leaves, structure.trees.n_trees)
-
-
-def _law(charge: Charge, sensitivity: int) -> NoisyCounts:
-    cost, nothing = charge.cost, np.zeros(0, np.int64)
-    if cost.epsilon is not None:
-        return NoisyCounts(nothing, "laplace", sensitivity / cost.epsilon)
-    return NoisyCounts(nothing, "gaussian", sensitivity / (2 * cost.rho))
-
-
-def _price(charge: Charge) -> Mapping[str, Any]:
-    cost = charge.cost
-    return {"epsilon": cost.epsilon} if cost.epsilon is not None else {"rho": cost.rho}
+def expected_noise(structure: PublicStructure, budget: Budget) -> tuple[Law, ...]:
+    """Law of the noise that a budget buys in the two answers."""
+    return tuple(charge.law for charge in structure.plan(budget))
 
 
 def _card(

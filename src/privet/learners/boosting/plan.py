@@ -13,58 +13,26 @@ from math import floor, log2, sqrt
 
 import numpy as np
 
-from privet.privacy import Budget, Charge, Cost
-from privet.privacy.gradients import (
-    BIN_GRADIENTS,
-    BIN_ROWS,
-    LEAF_GRADIENTS,
-    LEAF_ROWS,
-    WIDEST_SD,
+from privet.learners.purse import Purse, sd_of
+from privet.privacy import Charge
+from privet.privacy.laws import WIDEST_VARIANCE
+from privet.privacy.questions.boosting import (
+    BinGradients,
+    BinRows,
+    LeafGradients,
+    LeafRows,
     gradient_clip,
-    noise_sd,
 )
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
 LONGEST_STEP = 0.4
 """Of all shapes at once: shapes of features that repeat each other take the same step together."""
 
+WIDEST_SD = sqrt(WIDEST_VARIANCE)
+"""Standard deviation of the widest Gaussian noise that can be drawn."""
+
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
-
-
-@dataclass(frozen=True)
-class Purse:
-    """A budget in one of two laws: pure ε with Laplace noise, or ρ with Gaussian noise."""
-
-    total: Fraction
-    pure: bool
-
-    @classmethod
-    def of(cls, budget: Budget) -> Purse:
-        """All of a budget, in ρ if it has a δ."""
-        return cls(budget.rho, False) if budget.delta else cls(budget.epsilon, True)
-
-    @property
-    def norm(self) -> int:
-        """Norm in which the noise sees a row's gradient."""
-        return 1 if self.pure else 2
-
-    @property
-    def strength(self) -> float:
-        """What one row weighs against a unit of noise: ε, or μ = √(2ρ)."""
-        return float(self.total) if self.pure else sqrt(2 * self.total)
-
-    def cost(self, share: Fraction) -> Cost:
-        """Cost of a question that has a share of the budget."""
-        return Cost.pure(self.total * share) if self.pure else Cost.zcdp(self.total * share)
-
-    def price(self, share: Fraction) -> dict[str, Fraction]:
-        """The same as the argument of a question."""
-        return {"epsilon" if self.pure else "rho": self.total * share}
-
-    def sd(self, n_blocks: int, clip: Fraction, share: Fraction) -> float:
-        """Standard deviation of a number in the answer to a question."""
-        return noise_sd(n_blocks, clip, self.cost(share))
 
 
 @dataclass(frozen=True)
@@ -115,13 +83,24 @@ class Plan:
     adapt_scale: bool
     feature_power: float
 
-    def charges(self, purse: Purse) -> list[Charge]:
-        """Every question after the labels, in order."""
-        rows_share, gradients_share = self.leaf_shares(purse)
-        shares = [(BIN_ROWS, self.bin_share)]
-        shares += [(BIN_GRADIENTS, self.shape_pass_share)] * self.shape_passes
-        one_round = [(LEAF_ROWS, rows_share)] + [(LEAF_GRADIENTS, gradients_share)] * self.tree_passes
-        return [Charge(question, purse.cost(share)) for question, share in shares + one_round * self.rounds]
+    def charges(self, purse: Purse, n_features: int, n_labels: int) -> list[Charge]:
+        """Every question after the labels, in order, were every shape asked in every pass."""
+        charges = [BinRows.plan(purse.cost(self.bin_share), n_features)]
+        if self.shape_passes:
+            shapes = BinGradients.plan(purse.cost(self.shape_pass_share), n_features, n_labels)
+            charges += [shapes] * self.shape_passes
+        if self.rounds:
+            passes = [self.leaf_gradients(purse, n_labels)] * self.tree_passes
+            charges += [self.leaf_rows(purse, n_labels), *passes] * self.rounds
+        return charges
+
+    def leaf_rows(self, purse: Purse, n_labels: int) -> Charge:
+        """A round's count of rows."""
+        return LeafRows.plan(purse.cost(self.leaf_shares(purse)[0]), self.n_trees, n_labels)
+
+    def leaf_gradients(self, purse: Purse, n_labels: int) -> Charge:
+        """A pass over a round's trees."""
+        return LeafGradients.plan(purse.cost(self.leaf_shares(purse)[1]), self.n_trees, n_labels)
 
     @property
     def shape_pass_share(self) -> Fraction:
@@ -155,8 +134,8 @@ def make_plan(
     plan = choose(n_rows, n_features, n_labels, purse)
     if passes is not None:
         plan = _within(plan, passes - 1)
-    rows_share = plan.leaf_shares(purse)[0] * left
-    if plan.rounds and not purse.pure and purse.sd(plan.n_trees, Fraction(1), rows_share) > WIDEST_SD:
+    scaled = replace(plan, tree_share=plan.tree_share * left)
+    if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse, n_labels)) > WIDEST_SD:
         plan = replace(plan, rounds=0, tree_passes=0)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)

@@ -7,8 +7,9 @@ from math import sqrt
 
 import numpy as np
 
-from privet.learners.boosting_bins import Margin
-from privet.learners.boosting_plan import Plan, Purse
+from privet.learners.boosting.bins import Margin
+from privet.learners.boosting.plan import Plan
+from privet.learners.purse import Purse
 from privet.structure import Additive, Bins
 
 AVERAGED = 0.75

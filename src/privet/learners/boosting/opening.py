@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from privet.learners.boosting_plan import GAUSSIAN_TREES, Purse
+from privet.learners.boosting.plan import GAUSSIAN_TREES, WIDEST_SD
+from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget, Charge, Cost
-from privet.privacy.gradients import LABEL_ROWS, WIDEST_SD, noise_sd
+from privet.privacy.questions.boosting import BinRows, LabelRows
 from privet.schema import Schema
 
 REST = "boosting, planned from the noisy number of rows"
@@ -33,7 +34,7 @@ def too_wide(budget: Budget, n_features: int) -> bool:
         return True
     # A pass over the shapes, where labels have had most: gradients are drawn in halves, or finer.
     least = Cost.zcdp(budget.rho * LEAST_LABEL_SHARE / 6)
-    return noise_sd(max(n_features, GAUSSIAN_TREES), Fraction(1), least) > WIDEST_SD
+    return sd_of(BinRows.plan(least, max(n_features, GAUSSIAN_TREES))) > WIDEST_SD
 
 
 def prefers_pure(budget: Budget, n_rows: float, n_features: int) -> bool:
@@ -71,20 +72,23 @@ class Opening:
         """The law of the first question."""
         return self.laws[0]
 
+    @property
+    def first(self) -> Charge:
+        """The first question."""
+        return LabelRows.plan(self.purse.cost(self.share))
+
     def plans(self) -> list[list[Charge]]:
         """It, and all that comes after as one reserve, in each of the laws."""
-        first = Charge(LABEL_ROWS, self.purse.cost(self.share))
-        return [[first, Charge(REST, law.cost(1 - self.spent(law)))] for law in self.laws]
+        return [[self.first, Charge(REST, law.cost(1 - self.spent(law)))] for law in self.laws]
 
     def law(self, n_rows: float, n_features: int, n_labels: int) -> Purse:
         """Law of all other questions, after the first answer: ρ if there are surely rows enough."""
-        surely = n_rows - sqrt(n_labels) * self.purse.sd(1, Fraction(1), self.share)
+        surely = n_rows - sqrt(n_labels) * sd_of(self.first)
         return self.laws[0 if prefers_pure(self.budget, surely, n_features) else -1]
 
     def spent(self, law: Purse) -> Fraction:
         """Share of the budget that the first question has, in one of the laws."""
-        cost = self.purse.cost(self.share)
-        return self.share if law == self.purse else cost.rho / law.total
+        return self.share if law == self.purse else self.first.cost.rho / law.total
 
 
 def openings(budget: Budget, schema: Schema) -> list[Opening]:
@@ -125,7 +129,7 @@ def further_shares(
 
 def label_charges(purse: Purse, share: Fraction, spent: Fraction) -> list[Charge]:
     """One more count of the labels, and all that comes after as one reserve."""
-    return [Charge(LABEL_ROWS, purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
+    return [LabelRows.plan(purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
 
 
 def _label_share(purse: Purse, n_rows: float, n_features: int, n_labels: int) -> Fraction:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import log, sqrt
 
 import numpy as np
 
-from privet.learners.boosting_opening import further_shares, openings
-from privet.learners.boosting_plan import Plan, Purse, make_plan
-from privet.learners.plan import QUANTILES, FitPlan, Leaves, PlannedQuestion
-from privet.privacy import Budget, Charge
-from privet.privacy.gradients import (
-    BIN_GRADIENTS,
-    BIN_ROWS,
-    LABEL_ROWS,
-    LEAF_GRADIENTS,
-    LEAF_ROWS,
-    gradient_clip,
-    noise_sd,
-)
+from privet.learners.boosting.opening import further_shares, openings
+from privet.learners.boosting.plan import Plan, make_plan
+from privet.learners.plan import QUANTILES, FitPlan, Leaves
+from privet.learners.purse import Purse, sd_of
+from privet.privacy import Budget
+from privet.privacy.questions.boosting import LabelRows, gradient_clip
 from privet.schema import Schema
 
 LEAST_PART, MOST_PART = 0.1, 0.9
@@ -36,25 +28,13 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
     spent = opening.spent(purse)
     shares = further_shares(purse, n_rows, n_features, n_labels, spent)
     plan = make_plan(n_rows, n_features, n_labels, purse, sum(shares, spent), passes)
-    clip, one = gradient_clip(n_labels, purse.norm), Fraction(1)
-    blocks = {
-        LABEL_ROWS: (1, one),
-        BIN_ROWS: (n_features, one),
-        BIN_GRADIENTS: (n_features, clip),
-        LEAF_ROWS: (plan.n_trees, one),
-        LEAF_GRADIENTS: (plan.n_trees, clip),
-    }
-
-    def noise(charge: Charge) -> float:
-        return noise_sd(*blocks[charge.question], charge.cost)
-
-    labels = [opening.purse.cost(opening.share), *(purse.cost(share) for share in shares)]
-    charges = [*(Charge(LABEL_ROWS, cost) for cost in labels), *plan.charges(purse)]
+    labels = [opening.first, *(LabelRows.plan(purse.cost(share)) for share in shares)]
+    charges = [*labels, *plan.charges(purse, n_features, n_labels)]
     return FitPlan(
         "boosting",
         budget,
         n_rows,
-        [PlannedQuestion(charge, noise(charge)) for charge in charges],
+        charges,
         {
             "passes over the rows": len(charges),
             "passes over shapes": plan.shape_passes,
@@ -63,13 +43,15 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
             "depth": plan.depth if plan.rounds else 0,
             "leaves of each tree": 1 << plan.depth if plan.rounds else 0,
         },
-        _leaves(plan, n_rows, noise(charges[-1]), clip, purse) if plan.rounds else None,
+        _leaves(plan, n_rows, n_labels, purse) if plan.rounds else None,
     )
 
 
-def _leaves(plan: Plan, n_rows: float, sd: float, clip: Fraction, purse: Purse) -> Leaves:
+def _leaves(plan: Plan, n_rows: float, n_labels: int, purse: Purse) -> Leaves:
     """Rows of a leaf under independent cuts, and what its rows' gradients must add up to over all passes."""
+    clip = gradient_clip(n_labels, purse.norm)
     largest = float(clip) if purse.pure else sqrt(clip)
+    sd = sd_of(plan.leaf_gradients(purse, n_labels))
     return Leaves(n_rows * _part_quantiles(plan.depth), sd / sqrt(plan.tree_passes) / largest)
 
 

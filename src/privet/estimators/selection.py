@@ -15,11 +15,11 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from privet.errors import QuestionError
-from privet.learners.base import PrivateClassifier, Released
-from privet.learners.plan import FitPlan, PlannedQuestion
+from privet.estimators.base import PrivateClassifier
+from privet.learners.plan import FitPlan
 from privet.learners.score import ask_score, check_metric
-from privet.privacy import Account, BestRun, Budget, Charge, Cost, Protected
-from privet.privacy.selection_questions import RunLaw, selection
+from privet.privacy import Account, Cost, Protected
+from privet.privacy.questions.runs import BestOfRuns, RunLaw
 from privet.schema import Schema
 
 RUNS_PER_CANDIDATE = 3
@@ -99,6 +99,8 @@ class PrivateSelection(PrivateClassifier):
     (['max_depth', 'structure'], '3.0')
     """
 
+    name = "selection"
+
     def __init__(
         self,
         candidates: Any,
@@ -127,36 +129,36 @@ class PrivateSelection(PrivateClassifier):
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
-    def _outline(self, schema: Schema, n_rows: float) -> FitPlan:
+    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """See `Learner.outline`."""
         candidates, runs = self._candidates()
-        law, budget = RunLaw.of_mean(runs, self.eta), Budget(self.epsilon)
-        charge = Charge(selection(len(candidates), runs), Cost.pure(self.epsilon))
+        law, budget = RunLaw.of_mean(runs, self.eta), self.budget
+        charge = BestOfRuns.plan(Cost.pure(self.epsilon), runs, len(candidates))
         facts = {
             "candidates": len(candidates),
             "runs, on average": runs,
             "epsilon of a run": float(budget.epsilon / law.factor),
             "rows that a run learns from": n_rows * float(1 - HELD_OUT),
         }
-        return FitPlan("selection", budget, n_rows, [PlannedQuestion(charge, None)], facts)
+        return FitPlan(self.name, budget, n_rows, [charge], facts)
 
-    def _learn(self, protected: Protected) -> Released:
+    def learn(self, protected: Protected) -> Any:
+        """See `Learner.learn`."""
         candidates, runs = self._candidates()
-        best = protected.choose_run(
-            [partial(_run, estimator, self.metric) for estimator, _ in candidates],
-            epsilon=self.epsilon,
-            runs=runs,
-            eta=self.eta,
-            held_out=HELD_OUT,
-        )
+        stamp = self.stamp(protected)
+        tried = tuple(partial(_run, estimator, self.metric) for estimator, _ in candidates)
+        best = protected.ask(BestOfRuns(tried, runs, self.eta, HELD_OUT), Cost.pure(self.epsilon))
         self.best_estimator_, self.best_score_ = best.made, best.score
         self.best_index_, self.best_params_ = best.candidate, candidates[best.candidate][1]
-        return self._released(protected, best, len(candidates), runs)
-
-    def _released(self, protected: Protected, best: BestRun, n_candidates: int, runs: int) -> Released:
-        """The best run's model under the card of the whole selection."""
         model = best.made.model_
-        chosen = {"chosen from": n_candidates, "by": self.metric, "mean runs": runs, "eta": float(self.eta)}
-        card = self._card(protected, {**model.card.learner, **chosen})
+        chosen = {
+            "chosen from": len(candidates),
+            "by": self.metric,
+            "mean runs": runs,
+            "eta": float(self.eta),
+        }
+        # The best run's model, under the card of the whole selection.
+        card = stamp({**model.card.learner, **chosen})
         paid = {"epsilon": card.epsilon, "receipt": card.receipt}
         card = replace(card, batches=[{**batch, **paid} for batch in model.card.batches])
         best.made.model_ = released = replace(model, card=card)

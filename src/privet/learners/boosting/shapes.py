@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from privet.learners.boosting_bins import Margin
+from privet.learners.boosting.bins import Margin
 
 SHAPE_SCALES = (0.03, 0.1, 0.25, 0.55)
 SCALE_ODDS = (0.05, 0.05, 0.15, 0.75)

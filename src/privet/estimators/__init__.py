@@ -1,0 +1,26 @@
+"""The scikit-learn edge: tables in, protected rows to a learner, what it released kept."""
+
+from privet.estimators.classifiers import (
+    CLASSIFIERS,
+    BoostingClassifier,
+    CountingTreeClassifier,
+    GreedyForestClassifier,
+    GreedyTreeClassifier,
+    MajorityForestClassifier,
+)
+from privet.estimators.count_forest import CountForestClassifier
+from privet.estimators.score import PrivateScore, private_score
+from privet.estimators.selection import PrivateSelection
+
+__all__ = [
+    "CLASSIFIERS",
+    "BoostingClassifier",
+    "CountForestClassifier",
+    "CountingTreeClassifier",
+    "GreedyForestClassifier",
+    "GreedyTreeClassifier",
+    "MajorityForestClassifier",
+    "PrivateScore",
+    "PrivateSelection",
+    "private_score",
+]

@@ -1,0 +1,154 @@
+"""The scikit-learn edge of every classifier: tables in, a protected source to the learner, labels out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from privet.data.draft import schema_from_data
+from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
+from privet.estimators import rows
+from privet.estimators.wrappers import refuse_wrappers
+from privet.learners.learner import Learner
+from privet.learners.parameters import check_parameters
+from privet.model import released
+from privet.model.rules import Rules
+from privet.privacy import Account, Ledger, Protected, protect
+from privet.progress import progress_bar
+from privet.schema import Schema
+
+FROM_DATA = "from-data"
+
+
+@dataclass(eq=False, repr=False)
+class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignore[misc]
+    """Base of the classifiers: a learner of the same parameters, and whose table it learns from."""
+
+    schema: Any = field(default=None, kw_only=True)
+    account: Account | None = field(default=None, kw_only=True)
+    verbose: bool = field(default=False, kw_only=True)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, array, or `Protected`
+        y : array-like
+            The label of each row; not given with a `Protected`, which has its own.
+
+        Returns
+        -------
+        self
+        """
+        refuse_wrappers()
+        if isinstance(X, Protected):
+            self._set_names(X.schema)
+            self._release(X, None)
+            return self
+        _ = self.budget
+        X = rows.validated(self, X, reset=self._starts_anew())
+        y = rows.validated_labels(self, X, y)
+        schema = self._schema(X, y)
+        account = self._payer()
+        with progress_bar("reading rows", self.verbose) as progress:
+            self._release(protect(X, schema, account, y, progress=progress), y)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Weight of each of ``classes_`` for each row; they sum to one."""
+        check_is_fitted(self)
+        shares = self.model_.shares(rows.validated(self, X, reset=False))
+        return np.asarray(shares[:, self._order])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def rules(self, top: int | None = None, **selection: Any) -> Rules:
+        """Rules of the fitted model, strongest first: see `privet.model.rules.Rules.select`."""
+        check_is_fitted(self)
+        return released(self.model_).rules(top, **selection)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of each feature in what all of them do alone, as `privet.explain` draws it; costs nothing."""
+        check_is_fitted(self)
+        try:
+            told, why = released(self.model_).importances(), ""
+        except QuestionError as error:
+            told, why = {}, error.message
+        if why:
+            raise AttributeError(why)
+        sizes = np.array([told[name] for name in self.model_.schema.feature_names])
+        return np.asarray(sizes / max(sizes.sum(), np.finfo(float).tiny))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _starts_anew(self) -> bool:
+        """Whether a fit forgets the features it knew."""
+        return True
+
+    def _payer(self) -> Account:
+        """The account to charge: the one given, or one of this fit alone."""
+        if not isinstance(self.account, Account | None):
+            raise QuestionError("account must be an account of a ledger.", "give ledger.account(name).")
+        return self.account or Ledger().create("data", self.budget)
+
+    def _release(self, protected: Protected, y: Any) -> None:
+        check_parameters(self)
+        model = self.learn(protected)
+        if isinstance(self.schema, str) and self.schema == FROM_DATA:
+            caveats = [*model.card.caveats, "the schema was read from the rows"]
+            model = replace(model, card=replace(model.card, private=False, caveats=caveats))
+        self._keep(model, y)
+
+    def _keep(self, model: Any, y: Any) -> None:
+        """Take over what was released, labels in the type of ``y``."""
+        classes = rows.classes(model.schema.label.values, y)
+        self.model_ = model
+        self.privacy_card_ = model.card
+        self._order = np.argsort(classes)
+        self.classes_ = classes[self._order]
+
+    def _schema(self, X: Any, y: Any) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        if isinstance(self.schema, str) and self.schema == FROM_DATA:
+            warnings.warn(
+                "schema='from-data' reads bounds, categories and labels from the rows: the model "
+                "gives them away and carries no privacy guarantee.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+            return schema_from_data(X, y)
+        if isinstance(self.schema, Mapping):
+            return Schema.from_dict(self.schema)
+        if isinstance(self.schema, str | Path):
+            return Schema.load(self.schema)
+        raise SchemaError(
+            "a private learner needs a schema: what may stand in the table must be public.",
+            "Schema([Continuous('age', 0, 120), …], Label('ill', ['no', 'yes'])), or a JSON file "
+            "drafted from a public sample with `privet schema draft`; schema='from-data' takes it "
+            "from the rows and leaks it.",
+        )
+
+    def _set_names(self, schema: Schema) -> None:
+        self.n_features_in_ = len(schema.features)
+        self.feature_names_in_ = np.array(schema.feature_names, dtype=object)

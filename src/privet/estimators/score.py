@@ -1,0 +1,181 @@
+"""How good a released model is, asked of held-out rows at a price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from privet.checks import Number
+from privet.errors import QuestionError, SchemaError
+from privet.estimators.base import PrivateClassifier
+from privet.learners.learner import written
+from privet.learners.score import ask_score, check_metric
+from privet.model import Model, released
+from privet.privacy import Account, Budget, Ledger, Protected, protect
+from privet.privacy.questions.scores import LOSSES
+from privet.schema import Schema
+from privet.soundness import check_predictor
+
+
+@dataclass(frozen=True)
+class PrivateScore:
+    """A score of a model on rows that paid for it.
+
+    Attributes
+    ----------
+    metric : str
+    value : float
+    interval : (float, float)
+        Holds the score on the population of the rows in at least about 95 % of all cases: it allows for
+        the noise, whose law is known, for the sample, and for what bins may have hidden.
+    noisy_rows : float
+        About how many rows were scored.
+    epsilon : str
+        What it cost the rows, exactly.
+    account, receipt : str
+        Data set charged, and the ledger's hash at that charge.
+    private : bool
+        False where the noise can be repeated, as in studies and tests.
+    """
+
+    metric: str
+    value: float
+    interval: tuple[float, float]
+    noisy_rows: float
+    epsilon: str
+    account: str
+    receipt: str
+    private: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the score as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        promise = "" if self.private else ", NOT PRIVATE: repeatable noise"
+        return (
+            f"{self.metric} {self.value:.4f}, 95 % interval {low:.4f} to {high:.4f} "
+            f"(about {self.noisy_rows:,.0f} rows; ε={self.epsilon} charged "
+            f"to {self.account!r}{promise})"
+        )
+
+
+def private_score(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    metric: str = "accuracy",
+    epsilon: Number,
+    schema: Any = None,
+    account: Account | None = None,
+) -> PrivateScore:
+    """Score a released model on held-out rows, and charge them for it.
+
+    Parameters
+    ----------
+    model : a fitted estimator of this package, or a released model
+    X : frame, Arrow table, array, path of a CSV or Parquet file, or `Protected`
+    y : array-like, optional
+        The label of each row, where it does not stand in the table.
+    metric : {"accuracy", "log_loss", "auc"}
+        "log_loss" cuts a row's loss at 7 nats: a share below 0.0009 counts as that. "auc" is the area under
+        the ROC curve; for more than two labels the mean over the labels, each against the rest. A label
+        is predicted that has the largest share, also where an estimator draws its predictions.
+    epsilon : float
+        Privacy budget of the score.
+    schema : Schema, path or dict, optional
+        By default the model's. Another may differ in ``max_rows`` alone.
+    account : Account, optional
+        Account of a `Ledger` to charge; by default a ledger of this score alone. `Protected` rows have
+        their own.
+
+    Returns
+    -------
+    PrivateScore
+
+    Privacy
+    -------
+    ε-DP for the rows in ``X`` under adding or removing one of them. Accuracy and log loss are one
+    question: sums of losses. The area is two in sequence: a fifth of ε finds where the scores lie, the
+    rest counts rows by bin of the score and label. Proof notes: *Losses of a model*, *Rows by score*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet import BoostingClassifier, Continuous, Label, Schema, private_score
+    >>> schema = Schema([Continuous("x", 0, 1), Continuous("z", 0, 1)], Label("y", [0, 1]))
+    >>> X = np.random.default_rng(0).random((20_000, 2))
+    >>> y = (X.sum(axis=1) > 1).astype(int)
+    >>> model = BoostingClassifier(epsilon=1.0, schema=schema, random_state=0).fit(X[:15_000], y[:15_000])
+    >>> score = private_score(model, X[15_000:], y[15_000:], metric="auc", epsilon=0.5)
+    >>> bool(score.value > 0.9), score.epsilon
+    (True, '0.5')
+    """
+    check_metric(metric)
+    found = _released(model)
+    protected = _protected(X, y, found.schema, schema, account, Budget(epsilon))
+    _require_same_columns(protected.schema, found.schema)
+    check_predictor(found.predictor, protected.schema)
+    estimate = ask_score(protected, found.predictor, metric, Budget(epsilon).epsilon)
+    largest = float(LOSSES["log loss"][1] if metric == "log_loss" else 1)
+    low, high = max(estimate.value - estimate.margin, 0.0), min(estimate.value + estimate.margin, largest)
+    receipt = protected.receipt
+    return PrivateScore(
+        metric,
+        estimate.value,
+        (low, high),
+        estimate.noisy_rows,
+        written(epsilon),
+        protected.account_name,
+        receipt.hash if receipt else "",
+        protected.private,
+    )
+
+
+def _released(model: Any) -> Model:
+    """What an estimator released, or a released model itself."""
+    if isinstance(model, PrivateClassifier):
+        check_is_fitted(model)
+    try:
+        return released(model)
+    except QuestionError:
+        pass
+    raise QuestionError(
+        f"a {type(model).__name__} cannot be scored behind the wall: its predictions are not arrays.",
+        "give an estimator of privet, or a model that load_model returned.",
+    )
+
+
+def _protected(
+    X: Any, y: Any, known: Schema, schema: Any, account: Account | None, budget: Budget
+) -> Protected:
+    if not isinstance(X, Protected):
+        contract = known if schema is None else _read_schema(schema)
+        _require_same_columns(contract, known)
+        return protect(X, contract, account or Ledger().create("held-out rows", budget), y)
+    if y is not None or account is not None or schema is not None:
+        raise QuestionError(
+            "protected rows have labels, a schema and an account of their own.", "leave these out."
+        )
+    return X
+
+
+def _read_schema(schema: Any) -> Schema:
+    if isinstance(schema, Mapping):
+        return Schema.from_dict(schema)
+    return Schema.load(schema) if isinstance(schema, str | Path) else schema
+
+
+def _require_same_columns(schema: Schema, known: Schema) -> None:
+    """Codes mean the same to the model only if features and label are described alike."""
+    if (schema.features, schema.label) != (known.features, known.label):
+        raise SchemaError(
+            "the rows are read under another schema than the model's.",
+            "encode them as the model's rows were.",
+        )
