@@ -60,6 +60,26 @@ def test_one_question_left_off_the_ledger_disagrees(model, schema, ledger):
     assert "the ledger was charged what was asked" in disagreements(card, schema, ledger)
 
 
+def test_cards_and_ledgers_of_an_older_version_agree_in_fractions(model, schema, ledger):
+    """Three thirds are one: rounded up to the grid they would be more than was promised."""
+    third = {"question": "q", "epsilon": "1/3", "rho": "1/18", "composition": "sequence"}
+    batches = [{**model.card.batches[0], "epsilon": "1"}]
+    card = replace(model.card, epsilon="1", questions=[third] * 3, batches=batches)
+    assert disagreements(card, schema) == set()
+    more = {**third, "epsilon": "1/1000000000000000"}
+    assert disagreements(replace(card, questions=[third] * 3 + [more]), schema) == {
+        "questions within the promise"
+    }
+    gaussian = {**third, "epsilon": None, "rho": str(Budget(1, "1e-6").rho)}
+    batches = [{**batches[0], "delta": "1/1000000"}]
+    card = replace(card, delta="1/1000000", questions=[gaussian], batches=batches)
+    assert disagreements(card, schema) == set()
+    more = {**gaussian, "rho": "1/10000000000000000000000000000"}
+    assert disagreements(replace(card, questions=[gaussian, more]), schema) == {
+        "questions within the promise"
+    }
+
+
 def test_a_composition_without_a_proof_disagrees(model, schema):
     odd = [{**question, "composition": "parallel over wishes"} for question in model.card.questions]
     assert disagreements(replace(model.card, questions=odd), schema) == {"compositions that are proved"}
@@ -77,6 +97,8 @@ def test_another_schema_account_or_receipt_disagrees(model, schema, ledger):
 
 def test_batches_add_up_only_where_they_may_hold_the_same_people(schema, people, ledger):
     account = ledger.create("people", Budget(3))
+    for name in ("first", "second"):
+        ledger.declare_batch("people", name)
     frame = pd.DataFrame(people)
     forest = CountForestClassifier(
         epsilon=1, n_trees=2, max_depth=2, schema=schema, account=account, random_state=0

@@ -8,19 +8,15 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from privet.answers import EXPONENTIAL, PERMUTE_AND_FLIP, Law
+from privet.audit.enumeration import Enumerated, SealedBits
 from privet.audit.exact import Explorer, compare, exponential_weights, pairs, permute_and_flip_law, tables
 from privet.audit.exponentials import exponential
-from privet.audit.interception import SealedBits, enumerated
-from privet.audit.mechanism_trials import (
-    additive_law,
-    hockey_stick,
-    laplace_count,
-    selection_law,
-    thinning_is_exact,
-)
+from privet.audit.mechanism_trials import additive_law, hockey_stick, selection_law, thinning_is_exact
 from privet.errors import QuestionError
-from privet.privacy import mechanisms, sparse
-from privet.privacy.inversion import exp_bracket
+from privet.noise.samplers import GAUSSIAN, LAPLACE
+from privet.noise.sparse import marking
+from privet.privacy import Mechanisms
 
 ONE = Fraction(1)
 
@@ -43,30 +39,59 @@ def test_the_logarithm_of_a_negative_number_is_refused():
 
 
 def test_bits_under_audit_cannot_be_drawn():
-    with pytest.raises(QuestionError, match="auditor"):
-        mechanisms.laplace_counts(np.zeros(3, np.int64), ONE, SealedBits())
-    with pytest.raises(QuestionError, match="auditor"):
-        SealedBits().integer(8)
+    sealed = Mechanisms(SealedBits())
+    assert not sealed.private
+    for draw in (
+        lambda: sealed.add(np.zeros(3, np.int64), Law(LAPLACE, ONE)),
+        lambda: sealed.add(np.zeros(1, np.int64), Law(GAUSSIAN, ONE)),
+        lambda: sealed.choose(np.zeros((1, 2), np.int64), Law(PERMUTE_AND_FLIP, ONE)),
+        lambda: sealed.row_draws(),
+        lambda: sealed.coin(ONE / 3),
+        lambda: SealedBits().integer(8),
+    ):
+        with pytest.raises(QuestionError, match="auditor"):
+            draw()
 
 
 @pytest.mark.parametrize("scores", [(0, 0, 0), (3, 1, 0), (2, 2, 1), (5, 4)])
 def test_the_code_of_selections_has_the_law_of_the_papers(scores):
-    laws = []
-    for mechanism, rounds in ((mechanisms.permute_and_flip, None), (mechanisms.exponential, 1)):
+    rate, laws = Fraction(2, 3), []
+    for name, rounds in ((PERMUTE_AND_FLIP, None), (EXPONENTIAL, 1)):
         explorer = Explorer()
 
-        def run(mechanism=mechanism, rounds=rounds, explorer=explorer):
-            with enumerated(explorer, rounds):
-                return int(mechanism(np.array([scores]), Fraction(2, 3), SealedBits())[0])
+        def run(name=name, rounds=rounds, explorer=explorer):
+            return int(Enumerated(explorer, rounds).choose(np.array([scores]), Law(name, rate))[0])
 
         laws.append(explorer.law(run))
-    odds = exponential(Fraction(2, 3))
+    odds = exponential(rate)
     flipped = permute_and_flip_law(scores, odds)
     weights = exponential_weights(scores, odds)
     for i in range(len(scores)):
         assert not laws[0].get(i, 0) - flipped[i]
         # Kept by the first round, out of all that it keeps: the normalised weight.
         assert not laws[1][i] * sum(weights) - weights[i] * sum(laws[1].values())
+
+
+def test_draws_of_rows_are_enumerated_once_a_row():
+    """Read again, also in another order, a row draws the same; another question's draws are others."""
+    explorer = Explorer()
+
+    def run():
+        draws = [Enumerated(explorer).row_draws() for _ in range(2)]
+        first = draws[0].below(2, np.array([7, 3]))
+        assert draws[0].below(2, np.array([3, 7])).tolist() == first[::-1].tolist()
+        return (*first.tolist(), *draws[1].below(3, np.array([7])).tolist())
+
+    law = explorer.law(run)
+    assert len(law) == 12 and set(law.values()) == {Fraction(1, 12)}
+
+
+def test_coins_are_enumerated():
+    explorer = Explorer()
+    assert explorer.law(lambda: Enumerated(explorer).coin(Fraction(1, 3))) == {
+        True: Fraction(1, 3),
+        False: Fraction(2, 3),
+    }
 
 
 def test_a_ratio_of_exactly_e_to_the_epsilon_keeps_it():
@@ -100,10 +125,9 @@ def test_noisy_counts_and_permute_and_flip_lose_all_of_epsilon_and_no_more(epsil
     """The worst case is known in closed form: a log ratio of ε, attained. Both sides are certain."""
     slightly_less = epsilon - Fraction(1, 10**30)
     counts = range(4)
-    noisy = {count: additive_law(count, epsilon, laplace_count) for count in counts}
-    chosen = {
-        table: selection_law(mechanisms.permute_and_flip, table, epsilon, None) for table in tables("ab", 3)
-    }
+    noisy = {count: additive_law(count, epsilon) for count in counts}
+    law = Law(PERMUTE_AND_FLIP, epsilon)
+    chosen = {table: selection_law(law, table, None) for table in tables("ab", 3)}
     for laws, neighbouring, one_total in (
         (noisy, list(zip(counts[1:], counts, strict=False)), True),
         (chosen, list(pairs(chosen)), False),
@@ -124,9 +148,9 @@ def test_the_delta_of_gaussian_noise_is_bracketed_tightly():
     assert float(high) == pytest.approx(expected, rel=1e-9)
 
 
-def test_marks_of_empty_cells_have_exactly_the_probability_of_their_noise(monkeypatch):
+def test_marks_of_empty_cells_have_exactly_the_probability_of_their_noise():
+    def slightly_wrong(n_cells, scale, threshold):
+        return marking(n_cells, scale * Fraction(10**9, 10**9 + 1), threshold)
+
     assert thinning_is_exact(10**6, Fraction(2), 20)
-    monkeypatch.setattr(
-        sparse, "exp_bracket", lambda x, bits: exp_bracket(x * Fraction(10**9 + 1, 10**9), bits)
-    )
-    assert not thinning_is_exact(10**6, Fraction(2), 20)
+    assert not thinning_is_exact(10**6, Fraction(2), 20, slightly_wrong)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -11,12 +13,13 @@ import pytest
 from numpy.random import RandomState
 
 import privet
+from laws import Noiseless
 from privet import Budget, Continuous, Label, Protected, Schema
+from privet.answers import Law
 from privet.audit import published_2015
 from privet.audit.defendants import DEFENDANTS, defendant
-from privet.audit.interception import wrapped
-from privet.audit.losses import Loss, together
-from privet.audit.mutants import MUTANTS, weak_noise
+from privet.audit.losses import Bound, Loss, together
+from privet.audit.mutants import MUTANTS, Faulty, WeakNoise
 from privet.audit.program_trials import (
     one_run_of,
     run_once,
@@ -35,12 +38,16 @@ from privet.audit.programs import (
 )
 from privet.audit.report import audit, to_json
 from privet.audit.selection_trials import exact_best_run
+from privet.audit.stand import Mutant
 from privet.audit.transcripts import Comparison, Witness, compare_without, digest, watch
 from privet.audit.trial import QUICK, from_transcripts
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED
 from privet.errors import QuestionError
 from privet.learners.random_trees import random_complete_trees
-from privet.privacy import Cost, Parts, split_questions, tree_questions, wall
+from privet.noise.bits import RowDraws
+from privet.privacy import Cost, Ledger, Repeatable, Secure, questions
+from privet.privacy.questions.runs import BestOfRuns
+from privet.privacy.questions.trees import LeafLabelRows, LeafLabels
 
 ONE = Fraction(1)
 
@@ -58,36 +65,10 @@ def test_every_defendant_comes_out_as_it_must(name):
 
 def test_every_learner_and_every_kind_of_fault_is_there():
     learners = {name for name in privet.__all__ if name.endswith("Classifier")}
-    built = {type(_estimator(make(ONE))).__name__ for make in LEARNERS.values()}
-    assert built == learners
+    fitted = [cell.cell_contents for make in LEARNERS.values() for cell in make.__closure__]
+    assert {estimator.__name__ for estimator in fitted if isinstance(estimator, type)} == learners
     planted = {each.name for each in DEFENDANTS.values() if each.guilty}
     assert len(planted) == 7
-
-
-def _estimator(program):
-    """The estimator inside a learner's program."""
-    made = []
-
-    class Stop(Exception):
-        pass
-
-    def fit(self, X, y=None):
-        made.append(self)
-        raise Stop
-
-    base = privet.learners.base.PrivateClassifier
-    original, base.fit = base.fit, fit
-    subclasses = {cls: cls.__dict__.get("fit") for cls in base.__subclasses__() if "fit" in cls.__dict__}
-    for cls in subclasses:
-        cls.fit = fit
-    try:
-        with pytest.raises(Stop):
-            program(None)
-    finally:
-        base.fit = original
-        for cls, own in subclasses.items():
-            cls.fit = own
-    return made[0]
 
 
 def test_an_unknown_name_is_told_what_there_is():
@@ -108,69 +89,146 @@ def broken(program, lift=0) -> list:
     ]
 
 
+class Sharp(Faulty):
+    """Everything is chosen at twice the rate that is paid for."""
+
+    def law_of(self, charge):
+        law = super().law_of(charge)
+        return Law(law.name, law.parameter * (2 if law.name in ("permute-and-flip", "exponential") else 1))
+
+
 def test_a_tree_that_chooses_its_splits_too_sharply_is_convicted():
     program = LEARNERS["greedy-tree"](ONE)
     assert all(each.keeps for each in broken(program, lift=300))
-    double = wrapped(split_questions, "choice_rate", lambda current: lambda *given: 2 * current(*given))
-    with double:
-        compared = broken(program, lift=300)
-    assert any(each.broken for each in compared)
+    assert any(each.broken for each in broken(Mutant(program, Sharp), lift=300))
 
 
-def listening(program, seen: list):
-    """A program that learns what exact answers the wall hands to its mechanisms."""
+class Listening(Faulty):
+    """Lets a program learn what exact answers the wall hands to its mechanisms."""
 
-    def wrapper(current):
-        def answer(exact, scale, bits):
-            seen.append(int(exact.sum()))
-            return current(exact, scale, bits)
+    seen: int = 0
 
-        return answer
-
-    def run(protected: Protected):
-        seen.clear()
-        with wrapped(wall, "laplace_counts", wrapper):
-            return program(protected, seen)
-
-    return run
+    def add(self, exact, law):
+        Listening.seen = int(exact.sum())
+        return super().add(exact, law)
 
 
-def peeking(protected, seen):
-    return protected.noisy_count(epsilon="1/2"), seen[-1]
+def peeking(protected):
+    return protected.noisy_count(epsilon="1/2"), Listening.seen
 
 
-def curious(protected, seen):
+def curious(protected):
     first = protected.noisy_count(epsilon="1/2")
-    return first, protected.noisy_count(epsilon="1/2" if seen[-1] % 2 else "1/3")
+    return first, protected.noisy_count(epsilon="1/2" if Listening.seen % 2 else "1/3")
 
 
-def insatiable(protected, seen):
+def insatiable(protected):
     protected.noisy_count(epsilon="1/8")
-    return [protected.noisy_count(epsilon="1/8") for _ in range(seen[-1] % 2)]
+    return [protected.noisy_count(epsilon="1/8") for _ in range(Listening.seen % 2)]
+
+
+def sly(protected):
+    """Catches whatever it can: what gives it away is no error."""
+    first = protected.noisy_count(epsilon="1/2")
+    with contextlib.suppress(Exception):
+        protected.noisy_count(epsilon="1/2" if Listening.seen % 2 else "1/3")
+    return first
 
 
 @pytest.mark.parametrize(
     ("program", "why"),
-    [(peeking, "the release differs"), (curious, "another question"), (insatiable, "question")],
+    [
+        (peeking, "the release differs"),
+        (curious, "another question"),
+        (insatiable, "question"),
+        (sly, "another question"),
+    ],
 )
 def test_a_learner_that_peeks_is_convicted(program, why):
-    compared = broken(listening(program, []))
+    compared = broken(Mutant(program, Listening))
     assert any(why in each.leak and each.broken for each in compared)
 
 
+class ByHalves(RowDraws):
+    """Two rows draw together."""
+
+    def __init__(self, sound):
+        super().__init__(b"")
+        self._sound = sound
+
+    def below(self, bound, rows):
+        return np.repeat(self._sound.below(bound, rows[: (len(rows) + 1) // 2]), 2)[: len(rows)]
+
+
+class DrawnByHalves(Faulty):
+    def row_draws(self):
+        return ByHalves(super().row_draws())
+
+
 def test_parts_that_are_not_drawn_by_row_are_convicted():
-    program = QUESTIONS["labels-of-own-rows"](ONE)
-
-    def half(current):
-        return lambda bounds, bits: np.repeat(current(bounds[: (len(bounds) + 1) // 2], bits), 2)[
-            : len(bounds)
-        ]
-
-    def by_halves(protected):
-        with wrapped(tree_questions, "uniform_below", half):
-            return program(protected)
-
+    by_halves = Mutant(QUESTIONS["labels-of-own-rows"](ONE), DrawnByHalves)
     assert any("parts are not drawn once a row" in each.leak for each in broken(by_halves))
+
+
+class Fresh(Faulty):
+    """Noise that the auditor does not see."""
+
+    def add(self, exact, law):
+        return Secure().add(exact, law)
+
+
+class Unpriced(Faulty):
+    """Draws noise of its own beside what it was asked for."""
+
+    def add(self, exact, law):
+        return super().add(exact, law) + self.sound.noise(law, exact.size)
+
+
+def test_noise_that_the_auditor_does_not_know_is_no_acquittal():
+    program = QUESTIONS["rows-by-leaf"](ONE)
+    assert any("the release differs" in each.leak for each in broken(Mutant(program, Fresh)))
+    with pytest.raises(QuestionError, match="auditor"):
+        broken(Mutant(program, Unpriced))
+
+
+def test_two_walls_of_one_process_do_not_touch():
+    """While one is audited in a thread, paid answers of the other get secure noise, and its own."""
+    audited, paid = threading.Event(), threading.Event()
+    trees = random_complete_trees(TOY, 2, 2, RandomState(1))
+
+    class Waiting(Faulty):
+        """Answers under audit while another thread asks."""
+
+        def add(self, exact, law):
+            audited.set()
+            assert paid.wait(60)
+            return super().add(exact, law)
+
+    def audit_one():
+        program = Mutant(lambda p: p.noisy_histogram(trees, epsilon=ONE), Waiting)
+        compared.append(compare_without(program, rows_of(UNIVERSE), 0, TOY, Budget(1), 7))
+
+    def ask():
+        account = Ledger().create("other", Budget(10))
+        walls = [Protected(rows_of(UNIVERSE), TOY, account) for _ in range(2)]
+        assert all(wall.private for wall in walls)
+        return [wall.noisy_histogram(trees, epsilon=1).values for wall in walls]
+
+    compared: list[Comparison] = []
+    thread = threading.Thread(target=audit_one)
+    thread.start()
+    assert audited.wait(60)
+    answers = ask()
+    paid.set()
+    thread.join(60)
+    # Discrete Laplace noise of scale 2 on sixteen counts: alike by chance less often than once in 10^10.
+    assert not np.array_equal(*answers)
+    repeated = [
+        Protected(rows_of(UNIVERSE), TOY, Ledger().create("x", Budget(1)), Repeatable(7)) for _ in range(2)
+    ]
+    alike = [wall.noisy_histogram(trees, epsilon=1).values for wall in repeated]
+    assert np.array_equal(*alike)
+    assert compared[0].keeps and compared[0].loss.attained == pytest.approx(1)
 
 
 def test_the_loss_that_is_charged_is_attained():
@@ -183,7 +241,7 @@ def test_the_loss_that_is_charged_is_attained():
 
 def test_what_may_not_be_attained_is_not_called_broken():
     """Losses of two selections that go opposite ways do not add up, nor is one choice of parts the truth."""
-    up, down = Loss(Cost.pure(1), (1.0, 0.2)), Loss(Cost.pure(1), (0.2, 1.0))
+    up, down = Loss(Bound.pure(ONE), (1.0, 0.2)), Loss(Bound.pure(ONE), (0.2, 1.0))
     total = together([up, down])
     assert total.bound.epsilon == 2 and total.attained == pytest.approx(1.2)
     unsure = Comparison(total, Cost.pure("1.5"), 2)
@@ -192,20 +250,24 @@ def test_what_may_not_be_attained_is_not_called_broken():
     assert not Comparison(total, Cost.pure("1.1"), 2, in_parts=True).broken
     verdict = from_transcripts("unsure", ONE, [((), (), unsure)])
     assert verdict.outcome == NOT_REFUTED and verdict.text == "not proved, bound 2"
-    gaussian = Loss(Cost.zcdp("1/2"), rho=Fraction(1, 2))
+    gaussian = Loss(Bound(None, Fraction(1, 2)), rho=Fraction(1, 2))
     assert (
         Comparison(gaussian, Cost.zcdp("1/3"), 1).broken and Comparison(gaussian, Cost.zcdp("1/2"), 1).keeps
     )
 
 
-def test_weak_noise_in_random_parts_is_not_proved():
-    def weak(protected):
-        with weak_noise():
-            return protected.split(2).noisy_histogram(
-                random_complete_trees(TOY, 2, 1, RandomState(0)), epsilon=1
-            )
+def test_losses_are_exact_where_costs_are_rounded():
+    """A hair above what was charged, far below the grid of costs, is not covered."""
+    charged = Cost.pure("1/3")
+    exactly = Bound.pure(charged.epsilon)
+    assert Comparison(Loss(exactly), charged, 1).keeps
+    assert not Comparison(Loss(Bound.pure(charged.epsilon + Fraction(1, 10**40))), charged, 1).keeps
+    assert not Comparison(Loss(Bound(None, charged.rho + Fraction(1, 10**60))), charged, 1).keeps
 
-    compared = broken(weak)
+
+def test_weak_noise_in_random_parts_is_not_proved():
+    trees = random_complete_trees(TOY, 2, 1, RandomState(0))
+    compared = broken(Mutant(lambda p: p.split(2).noisy_histogram(trees, epsilon=1), WeakNoise))
     assert not any(each.broken for each in compared) and not all(each.keeps for each in compared)
 
 
@@ -240,13 +302,13 @@ def test_one_run_convicts_a_full_size_forest_without_noise():
         epsilon=ONE, n_trees=20, max_depth=12, structure="fletcher-islam", voting="sum", random_state=0
     )
     assert one_run_of("forest", forest, wide, ONE, QUICK, Fraction(0)).loss < 1
-    with wrapped(wall, "laplace_counts", lambda current: lambda exact, scale, bits: exact):
-        verdict = one_run_of("forest", forest, wide, ONE, QUICK, Fraction(0))
+    noiseless = Noiseless()
+    verdict = one_run_of("forest", forest, wide, ONE, QUICK, Fraction(0), noiseless)
     assert verdict.broken and verdict.loss > 1.5
 
 
 def test_tables_are_searched_for_where_there_is_time():
-    effort = replace(QUICK, pilot=40, runs=200)
+    effort = replace(QUICK, pilot=40, runs=200, seconds=60)
     verdict = sampled_program("labels", QUESTIONS["labels-of-leaves"](ONE), ONE, effort)
     assert not verdict.broken and verdict.looked_at.startswith("200 runs")
 
@@ -286,34 +348,24 @@ def test_findings_as_json():
     assert verdict.loss == inf and verdict.to_dict()["loss"] == "infinite"
 
 
-def questions_of(*classes) -> set[str]:
-    return {
-        f"{cls.__name__}.{name}"
-        for cls in classes
-        for name in dir(cls)
-        if name.startswith(("noisy_", "choose"))
-    }
-
-
-def test_every_question_of_the_wall_is_asked_on_the_stand(monkeypatch):
+def test_every_question_of_the_wall_is_asked_on_the_stand():
     """A question that is added must be put on the stand: by itself, or by a learner that asks it."""
-    asked = set()
+    asked, in_parts = set(), set()
 
-    def listen(cls, name):
-        question = getattr(cls, name)
+    def listening(program):
+        def run(protected):
+            released = program(protected)
+            asked.update(charge.kind for charge in protected.asked)
+            in_parts.update(c.kind for c in protected.asked if "random parts" in c.composition)
+            return released
 
-        def heard(self, *given, **named):
-            asked.add(f"{cls.__name__}.{name}")
-            return question(self, *given, **named)
+        return run
 
-        monkeypatch.setattr(cls, name, heard)
-
-    for question in questions_of(Protected, Parts):
-        listen({"Protected": Protected, "Parts": Parts}[question.split(".")[0]], question.split(".")[1])
     programs = QUESTIONS | LEARNERS | LEARNERS_WITH_DELTA
     for make in programs.values():
         witness = Witness(len(UNIVERSE), 0, lift=20_000)
         delta = "1e-6" if make in LEARNERS_WITH_DELTA.values() else 0
-        watch(make(ONE), rows_of(UNIVERSE), TOY, Budget(1, delta), witness)
-    by_law = {"Protected.choose_run"}
-    assert questions_of(Protected, Parts) - asked == by_law
+        watch(listening(make(ONE)), rows_of(UNIVERSE), TOY, Budget(1, delta), witness)
+    by_law = {BestOfRuns}
+    assert set(questions.QUESTIONS.values()) - asked == by_law
+    assert in_parts == {LeafLabels, LeafLabelRows}

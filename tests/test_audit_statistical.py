@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 import pytest
 
+from privet.answers import Law
 from privet.audit import floats, published_2017
 from privet.audit.one_run import epsilon_of, judge, one_run, p_value
 from privet.audit.search import search
@@ -21,13 +22,15 @@ from privet.audit.statistical import (
     runs_needed,
 )
 from privet.audit.trial import QUICK
-from privet.privacy import SecureBits, StudyBits, mechanisms
+from privet.noise.bits import SecureBits
+from privet.noise.samplers import LAPLACE
+from privet.privacy import Repeatable
 
 ONE = Fraction(1)
 
 
 def noisy(count: int, scale: Fraction, n: int, seed: int) -> np.ndarray:
-    return mechanisms.laplace_counts(np.full(n, count), scale, StudyBits(seed))
+    return Repeatable(seed).add(np.full(n, count), Law(LAPLACE, scale))
 
 
 def test_clopper_pearson_bounds_enclose_the_share():

@@ -9,11 +9,12 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from privet.audit.losses import epsilon_at
+from privet.audit.losses import Bound, epsilon_at
 from privet.audit.verdict import BROKEN, HOLDS, Verdict
 from privet.model import PrivacyCard
-from privet.privacy import Budget, Charge, Cost, Ledger, in_parallel, in_sequence
-from privet.privacy.charges import plan_costs, settled
+from privet.privacy import Budget, Charge, Cost, Ledger, in_sequence
+from privet.privacy.budget import rho_of
+from privet.privacy.charges import plans_of, settled
 from privet.schema import Schema
 
 COMPOSITIONS = re.compile(r"sequence|parallel over \d+ random parts|(sequence|parallel) over \d+ parties")
@@ -47,7 +48,7 @@ def verdict_on_charges(
     )
 
 
-def in_epsilon(cost: Cost, delta: Fraction) -> float:
+def in_epsilon(cost: Cost | Bound, delta: Fraction) -> float:
     """A cost as the ε that it keeps, with a δ where it needs one."""
     if cost.epsilon is not None:
         return float(cost.epsilon)
@@ -56,12 +57,13 @@ def in_epsilon(cost: Cost, delta: Fraction) -> float:
 
 def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> Iterator[Check]:
     """Everything about a model's cost that can be worked out twice."""
-    asked = [Charge.from_dict(question) for question in card.questions]
-    total = in_sequence(charge.cost for charge in asked)
-    promise = _promise(card)
-    yield Check("questions within the promise", promise.allows(total), f"{total} of {promise}")
-    odd = [charge.composition for charge in asked if not COMPOSITIONS.fullmatch(charge.composition)]
-    yield Check("compositions that are proved", not odd, "; ".join(odd) or f"{len(asked)} questions")
+    total, (epsilon, delta) = Bound.of(card.questions), _promise(card)
+    kept = total.epsilon is not None and total.epsilon <= epsilon
+    kept = kept or (delta > 0 and total.rho <= rho_of(epsilon, delta))
+    yield Check("questions within the promise", kept, f"{total} of {Budget(epsilon, delta)}")
+    compositions = [question["composition"] for question in card.questions]
+    odd = [composition for composition in compositions if not COMPOSITIONS.fullmatch(composition)]
+    yield Check("compositions that are proved", not odd, "; ".join(odd) or f"{len(compositions)} questions")
     yield Check("card and model have one schema", card.schema == schema.fingerprint, card.schema)
     if card.batches:
         exposed = exposure(card.batches)
@@ -71,11 +73,11 @@ def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> I
         yield from _ledger_checks(card, total, ledger)
 
 
-def _promise(card: PrivacyCard) -> Budget:
-    """The budget of the questions on a card: of all parties, or of the newest batch alone."""
+def _promise(card: PrivacyCard) -> tuple[Fraction, Fraction]:
+    """ε and δ of the questions on a card, exactly: of all parties, or of the newest batch alone."""
     whole = {"epsilon": card.epsilon, "delta": card.delta}
     newest = whole if not card.batches or _of_parties(card) else card.batches[-1]
-    return Budget(Fraction(newest["epsilon"]), Fraction(newest["delta"]))
+    return Fraction(newest["epsilon"]), Fraction(newest["delta"])
 
 
 def _of_parties(card: PrivacyCard) -> bool:
@@ -94,7 +96,7 @@ def exposure(batches: Sequence[Mapping[str, Any]]) -> tuple[Fraction, Fraction]:
     return most[0], most[1]
 
 
-def _ledger_checks(card: PrivacyCard, total: Cost, ledger: Ledger) -> Iterator[Check]:
+def _ledger_checks(card: PrivacyCard, total: Bound, ledger: Ledger) -> Iterator[Check]:
     """The charge that a card's receipt names, held against the card."""
     events = ledger.events()
     cancelled = {event["number_cancelled"] for event in events if "number_cancelled" in event}
@@ -108,15 +110,10 @@ def _ledger_checks(card: PrivacyCard, total: Cost, ledger: Ledger) -> Iterator[C
         return
     same = {(event["account"], event["schema"]) for event in held} == {(card.account, card.schema)}
     yield Check("charged to this account and schema", same, card.account)
-    charged = in_parallel(plan_costs(held[-1], settled(events)))
-    yield Check(
-        "the ledger was charged what was asked", _covers(charged, total), f"{charged} charged, {total} asked"
-    )
-
-
-def _covers(charged: Cost, total: Cost) -> bool:
-    in_epsilon = charged.epsilon is None or (total.epsilon is not None and total.epsilon <= charged.epsilon)
-    return in_epsilon and total.rho <= charged.rho
+    charged = [Bound.of(plan) for plan in plans_of(held[-1], settled(events))]
+    paid = any(total.within(plan) for plan in charged)
+    told = f"{' or '.join(map(str, charged))} charged, {total} asked"
+    yield Check("the ledger was charged what was asked", paid, told)
 
 
 def account_for(
@@ -127,7 +124,7 @@ def account_for(
         why = {"why": "the card promises nothing: this twin of a model is not private"}
         return Verdict(name, "accounting", BROKEN, inf, inf, "the card", witness=why), []
     listed = list(checks(card, schema, ledger))
-    total = in_sequence(Charge.from_dict(question).cost for question in card.questions)
+    total = Bound.of(card.questions)
     disagree = [check.what for check in listed if not check.agrees]
     if not card.private:
         disagree.append("the card says that a promise holds")
@@ -144,7 +141,7 @@ def account_for(
     return verdict, listed
 
 
-def _loss(card: PrivacyCard, total: Cost) -> float:
+def _loss(card: PrivacyCard, total: Bound) -> float:
     """What the most exposed person lost, over all batches: a card has the questions of the newest alone."""
     if len(card.batches) > 1 and not _of_parties(card):
         return float(exposure(card.batches)[0])

@@ -175,7 +175,7 @@ def table_attack(
         raise DataError(f"an attack needs at least {FEWEST_ROWS} rows.", "give a larger table.")
     chosen = np.random.default_rng(0).permutation(codes.n_rows)[:rows]
     features, labels = codes.features[:, chosen], codes.labels[chosen]
-    n_labels = len(schema.label.values)
+    n_labels = schema.n_labels
 
     def fit(members: np.ndarray) -> np.ndarray:
         account = Ledger().create("attack", Budget(epsilon, delta))

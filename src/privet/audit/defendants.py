@@ -7,26 +7,28 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
-
+from privet.answers import EXPONENTIAL, PERMUTE_AND_FLIP
 from privet.audit import floats, published_2015, published_2017
 from privet.audit.mechanism_trials import (
+    ONE_COUNT,
     exact_gaussian,
     exact_laplace,
     exact_selection,
     exact_sparse,
+    noisy_counts,
     sampled_count,
     sampled_selection,
     sampled_sparse,
 )
-from privet.audit.mutants import MUTANTS, WEAK
+from privet.audit.mutants import MUTANTS, WeakNoise
 from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
-from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, QUESTIONS, UNIVERSE, Program
+from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, QUESTIONS, UNIVERSE
 from privet.audit.selection_trials import exact_best_run
+from privet.audit.stand import Program
 from privet.audit.trial import DELTA, QUICK, Effort, Trial, timed
 from privet.audit.verdict import Verdict
 from privet.errors import QuestionError
-from privet.privacy import Budget, SecureBits, mechanisms
+from privet.privacy import Budget, Cost, Secure, law_of
 
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(4))
 
@@ -61,36 +63,22 @@ class Defendant:
         return [partial(timed, trial, each, effort) for each in chosen for trial in held]
 
 
-def _laplace(exact: np.ndarray, epsilon: Fraction) -> np.ndarray:
-    return mechanisms.laplace_counts(exact, 1 / epsilon, SecureBits())
-
-
-def _gaussian(exact: np.ndarray, epsilon: Fraction) -> np.ndarray:
-    return mechanisms.gaussian_counts(exact, 1 / (2 * Budget(epsilon, DELTA).rho), SecureBits())
-
-
 def _sampled_laplace(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
-    return sampled_count(name, epsilon, effort, lambda exact: _laplace(exact, epsilon))
+    return sampled_count(name, epsilon, effort, lambda exact: noisy_counts(exact, epsilon, Secure()))
 
 
 def _sampled_gaussian(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
-    return sampled_count(name, epsilon, effort, lambda exact: _gaussian(exact, epsilon), float(DELTA))
+    law = law_of(ONE_COUNT, Cost.zcdp(Budget(epsilon, DELTA).rho))
+    return sampled_count(name, epsilon, effort, lambda exact: Secure().add(exact, law), float(DELTA))
 
 
 def _sampled_weak(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
-    return sampled_count(name, epsilon, effort, lambda exact: _laplace(exact, epsilon / WEAK))
+    weak = WeakNoise(Secure())
+    return sampled_count(name, epsilon, effort, lambda exact: noisy_counts(exact, epsilon, weak))
 
 
 def _selection(name: str, rounds: int | None) -> list[Trial]:
-    mechanism = {"permute-and-flip": mechanisms.permute_and_flip, "exponential": mechanisms.exponential}[name]
-
-    def exactly(epsilon: Fraction, effort: Effort) -> Verdict:
-        return exact_selection(name, mechanism, rounds, epsilon, effort, epsilon)
-
-    def sampled(epsilon: Fraction, effort: Effort) -> Verdict:
-        return sampled_selection(name, mechanism, epsilon, effort, epsilon)
-
-    return [exactly, sampled]
+    return [partial(exact_selection, name, rounds), partial(sampled_selection, name)]
 
 
 def _by_transcripts(name: str, make: Callable[[Fraction], Program], delta: Fraction) -> Trial:
@@ -113,8 +101,8 @@ def _mechanisms() -> Iterator[Defendant]:
     yield Defendant(
         "gaussian", "mechanism", [partial(exact_gaussian, "gaussian"), partial(_sampled_gaussian, "gaussian")]
     )
-    yield Defendant("permute-and-flip", "mechanism", _selection("permute-and-flip", None))
-    yield Defendant("exponential", "mechanism", _selection("exponential", 2))
+    yield Defendant("permute-and-flip", "mechanism", _selection(PERMUTE_AND_FLIP, None))
+    yield Defendant("exponential", "mechanism", _selection(EXPONENTIAL, 2))
     yield Defendant(
         "sparse-histogram",
         "mechanism",

@@ -21,9 +21,7 @@ from privet.audit.statistical import DOUBT, at_least, bound_from_counts
 from privet.audit.verdict import BROKEN, NOT_REFUTED, Verdict
 from privet.data import encode, open_table
 from privet.kernels.count import count_leaves
-from privet.model import CountForest
 from privet.model.file import read_model
-from privet.structure import CompleteTrees
 
 Fields = Mapping[str, str]
 """Every number and text of a model, by where it stands."""
@@ -178,17 +176,17 @@ def exact_counts_verdict(name: str, model: Any, table: Any, doubt: float = DOUBT
         return None
     codes = encode(open_table(table, model.schema), model.schema)
     assert codes.labels is not None
-    exact = count_leaves(model.trees, codes.features, codes.labels, len(model.schema.label.values))
+    exact = count_leaves(model.trees, codes.features, codes.labels, model.schema.n_labels)
     same = int((exact == model.counts).sum())
     return _coincidence(name, "counts without noise", model, same, exact.size, doubt)
 
 
 def _has_counts(model: Any) -> bool:
     """Whether every leaf's counts are there; a sparse release shows some of them, and zero for the rest."""
-    return isinstance(model, CountForest) and isinstance(model.trees, CompleteTrees)
+    return hasattr(model, "variance") and getattr(model, "every_leaf", None) is not None
 
 
-def _coincidence(name: str, method: str, model: CountForest, same: int, n: int, doubt: float) -> Verdict:
+def _coincidence(name: str, method: str, model: Any, same: int, n: int, doubt: float) -> Verdict:
     chance = chance_of_no_noise(model.variance)
     broken = float(stats.binom.sf(same - 1, n, chance)) < doubt
     return Verdict(

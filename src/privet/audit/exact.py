@@ -19,8 +19,8 @@ Law = Mapping[Hashable, Weight]
 Table = tuple[Hashable, ...]
 
 
-class Rejected(Exception):
-    """A branch that a rejection sampler throws away and starts anew."""
+class Rejected(BaseException):
+    """A branch that a rejection sampler throws away and starts anew; no error: nothing may catch it."""
 
 
 class Explorer:

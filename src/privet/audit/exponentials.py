@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp, inf, log
 
-from privet.privacy.inversion import exp_bracket
+from privet.noise.inversion import exp_bracket
 
 FIRST_WIDTH = 128
 """Bits of the first bracket."""

@@ -16,7 +16,7 @@ import numpy as np
 from privet.audit.statistical import lower_bound
 from privet.audit.trial import Effort, from_runs
 from privet.audit.verdict import BROKEN, NOT_REFUTED, Verdict
-from privet.privacy import SecureBits, mechanisms
+from privet.privacy import Change, Cost, Secure, law_of
 
 GRID = 53
 REACH = 64
@@ -39,7 +39,8 @@ def textbook(count: int, n: int, epsilon: Fraction) -> np.ndarray:
 
 def ours(count: int, n: int, epsilon: Fraction) -> np.ndarray:
     """A count plus discrete Laplace noise of the wall, as floats."""
-    return mechanisms.laplace_counts(np.full(n, count), 1 / epsilon, SecureBits()).astype(float)
+    law = law_of(Change(1, 1), Cost.pure(epsilon))
+    return Secure().add(np.full(n, count), law).astype(float)
 
 
 def reachable(outputs: np.ndarray, count: int, epsilon: Fraction) -> np.ndarray:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from privet.audit.exact import Law, compare, exponential_weights, permute_and_flip_law
 from privet.audit.exponentials import exponential
 from privet.audit.ranges import Choices, laws_of, refined
-from privet.privacy import Budget, Cost, in_sequence
-from privet.privacy.budget import NOTHING
+from privet.privacy import Budget, Cost
 
 FEW_COLUMNS = 6
 """Candidates of a selection whose law is written out; beyond them the theorem's bound is taken."""
@@ -25,9 +24,39 @@ FORBIDDEN = Fraction(10**9)
 """Cost of a choice that one table allows and the other does not: more than any budget."""
 
 
+class Bound(NamedTuple):
+    """What answers lose at most, in ε and in ρ, exactly: costs are rounded to a grid, losses are not."""
+
+    epsilon: Fraction | None
+    rho: Fraction
+
+    @classmethod
+    def pure(cls, epsilon: Fraction) -> Bound:
+        """Of a loss in pure ε, what it may be in ρ."""
+        return cls(epsilon, epsilon**2 / 2)
+
+    @classmethod
+    def of(cls, charges: Iterable[Mapping[str, Any]]) -> Bound:
+        """Of questions about the same people, as a card or a ledger of any age states them."""
+        listed = [(charge["epsilon"], Fraction(charge["rho"])) for charge in charges]
+        pure = None if any(epsilon is None for epsilon, _ in listed) else sum(Fraction(e) for e, _ in listed)
+        return cls(None if pure is None else Fraction(pure), sum((rho for _, rho in listed), Fraction(0)))
+
+    def within(self, other: Bound | Cost) -> bool:
+        """Whether another pays for this in ε, and in ρ."""
+        in_epsilon = other.epsilon is None or (self.epsilon is not None and self.epsilon <= other.epsilon)
+        return in_epsilon and self.rho <= other.rho
+
+    def __str__(self) -> str:
+        return f"ρ={float(self.rho):.6g}" if self.epsilon is None else f"ε={float(self.epsilon):.6g}"
+
+
+NOTHING = Bound(Fraction(0), Fraction(0))
+
+
 @dataclass(frozen=True)
 class Answer:
-    """What a mechanism was given, and what it gave."""
+    """What a mechanism was given, and what it gave; it was given nothing where no row takes part."""
 
     mechanism: str
     parameter: Any
@@ -41,7 +70,7 @@ class Loss:
 
     Attributes
     ----------
-    bound : Cost
+    bound : Bound
         No more than this, whatever the outcome.
     ways : tuple of float
         Largest log ratio of an outcome: of those likelier on the first table, and on the second. Of
@@ -50,7 +79,7 @@ class Loss:
         What Gaussian answers lose in ρ; at whole orders they lose all of it.
     """
 
-    bound: Cost
+    bound: Bound
     ways: tuple[float, float] = (0.0, 0.0)
     rho: Fraction = Fraction(0)
 
@@ -62,6 +91,8 @@ class Loss:
 
 def loss_of(a: Answer, b: Answer) -> Loss:
     """Loss of one answer, from its two exact answers and the law of its noise."""
+    if a.exact is None:
+        return Loss(NOTHING)
     if a.mechanism == "sparse":
         cells = a.exact.keys() | b.exact.keys()
         return _pure(sum(abs(a.exact.get(i, 0) - b.exact.get(i, 0)) for i in cells) / a.parameter[0])
@@ -73,7 +104,7 @@ def loss_of(a: Answer, b: Answer) -> Loss:
         return _pure(Fraction(int(np.abs(moved).astype(object).sum())) / a.parameter)
     if a.mechanism == "gaussian":
         rho = Fraction(int((moved.astype(object) ** 2).sum())) / (2 * a.parameter)
-        return Loss(Cost(None, rho) if rho else NOTHING, rho=rho)
+        return Loss(Bound(None, rho) if rho else NOTHING, rho=rho)
     changed = np.flatnonzero(moved.any(axis=1)).tolist()
     if moved.shape[1] > FEW_COLUMNS:
         spreads = [(int(moved[row].max()) - int(moved[row].min())) * a.parameter for row in changed]
@@ -85,12 +116,14 @@ def together(losses: Sequence[Loss]) -> Loss:
     """Loss of several answers: some outcome attains all of them that go one way."""
     ways = sum(loss.ways[0] for loss in losses), sum(loss.ways[1] for loss in losses)
     rho = sum((loss.rho for loss in losses), Fraction(0))
-    return Loss(in_sequence(loss.bound for loss in losses), ways, rho)
+    each = [loss.bound.epsilon for loss in losses]
+    pure = None if None in each else sum((epsilon for epsilon in each if epsilon), Fraction(0))
+    return Loss(Bound(pure, sum((loss.bound.rho for loss in losses), Fraction(0))), ways, rho)
 
 
 def _pure(epsilon: Fraction) -> Loss:
     """Additive noise: as likely to tell one way as the other."""
-    return Loss(Cost(Fraction(epsilon), Fraction(epsilon) ** 2 / 2), (float(epsilon), float(epsilon)))
+    return Loss(Bound.pure(Fraction(epsilon)), (float(epsilon), float(epsilon)))
 
 
 def _scores(a: Answer, b: Answer, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -111,7 +144,7 @@ def _selection_loss(mechanism: str, rate: Fraction, a: tuple[int, ...], b: tuple
 
 def _range_loss(a: Choices, b: Choices, rate: Fraction) -> Loss:
     if a.keys() != b.keys():
-        return Loss(Cost(FORBIDDEN, FORBIDDEN), (inf, inf))
+        return Loss(Bound(FORBIDDEN, FORBIDDEN), (inf, inf))
     moves = [other - score for *_, score, other in refined(a, b)]
     spread = (max(moves) - min(moves)) * rate
     return _loss_of_choice("exponential", spread, *_certain_loss(*laws_of(a, b, rate), rate))
@@ -132,7 +165,7 @@ def _loss_of_choice(
 ) -> Loss:
     """In ρ, the exponential mechanism is charged by the spread of its log ratios, others by the largest."""
     rho = spread**2 / 8 if mechanism == "exponential" else epsilon**2 / 2
-    return Loss(Cost(epsilon, rho), ways)
+    return Loss(Bound(epsilon, rho), ways)
 
 
 def epsilon_at(rho: Fraction, delta: Fraction) -> float:

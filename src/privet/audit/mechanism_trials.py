@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from privet.answers import Law as NoiseLaw
+from privet.audit.enumeration import Enumerated
 from privet.audit.exact import Explorer, Law, compare, pairs, tables
 from privet.audit.exponentials import exponential
-from privet.audit.interception import SealedBits, enumerated, replaced
 from privet.audit.statistical import lower_bound
 from privet.audit.trial import DELTA, Effort, from_laws, from_runs, in_turn
 from privet.audit.verdict import BROKEN, HOLDS, Verdict
-from privet.privacy import Budget, SecureBits, mechanisms, samplers, sparse
-from privet.privacy.inversion import exp_bracket
-from privet.privacy.samplers import discrete_gaussian, discrete_laplace
+from privet.noise.inversion import Bracket, exp_bracket
+from privet.noise.sparse import marking
+from privet.privacy import Budget, Change, Cost, Mechanisms, Secure, law_of
 
 LABELS = ("a", "b", "c")
 WINDOW = 12
@@ -31,7 +32,8 @@ WIDTH = 160
 REST = Fraction(1, 10**80)
 """More than all weights beyond twenty standard deviations, e^(−200) and what follows."""
 
-Selection = Callable[[np.ndarray, Fraction, Any], np.ndarray]
+ONE_COUNT = Change(1, 1)
+"""A person moves one count by one."""
 
 
 def counts_of(table: Sequence[Hashable]) -> list[int]:
@@ -39,68 +41,51 @@ def counts_of(table: Sequence[Hashable]) -> list[int]:
     return [sum(row == label for row in table) for label in LABELS]
 
 
-def selection_law(mechanism: Selection, table: Sequence[Hashable], rate: Fraction, rounds: int | None) -> Law:
+def selection_law(law: NoiseLaw, table: Sequence[Hashable], rounds: int | None) -> Law:
     """Exact law of a selection's own code: its coins and its choices enumerated."""
     explorer = Explorer()
 
     def run() -> Hashable:
-        with enumerated(explorer, rounds):
-            return LABELS[int(mechanism(np.array([counts_of(table)]), rate, SealedBits())[0])]
+        return LABELS[int(Enumerated(explorer, rounds).choose(np.array([counts_of(table)]), law)[0])]
 
     return explorer.law(run)
 
 
-def exact_selection(
-    name: str, mechanism: Selection, rounds: int | None, epsilon: Fraction, effort: Effort, rate: Fraction
-) -> Verdict:
+def exact_selection(name: str, rounds: int | None, epsilon: Fraction, effort: Effort) -> Verdict:
     """Most frequent label, over all tables of up to some rows and all their neighbours."""
-    listed = tables(LABELS, effort.rows + 1)
-    laws = {table: selection_law(mechanism, table, rate, rounds) for table in listed}
+    listed, law = tables(LABELS, effort.rows + 1), NoiseLaw(name, epsilon)
+    laws = {table: selection_law(law, table, rounds) for table in listed}
     return from_laws(name, epsilon, compare(laws, pairs(listed), epsilon))
 
 
-def sampled_selection(
-    name: str, mechanism: Selection, epsilon: Fraction, effort: Effort, rate: Fraction
-) -> Verdict:
+def sampled_selection(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
     """A tie against one row more: where the loss of a selection is largest."""
-    table = ("a",) * 3 + ("b",) * 3, ("a",) * 3 + ("b",) * 2
-    outputs = [
-        mechanism(np.tile(counts_of(each)[:2], (effort.draws, 1)), rate, SecureBits()) for each in table
-    ]
+    table, law = (("a",) * 3 + ("b",) * 3, ("a",) * 3 + ("b",) * 2), NoiseLaw(name, epsilon)
+    counts = [np.tile(counts_of(each)[:2], (effort.draws, 1)) for each in table]
+    outputs = [Secure().choose(each, law) for each in counts]
     return from_runs(name, epsilon, lower_bound(outputs[0], outputs[1]), table)
 
 
-def additive_law(count: int, epsilon: Fraction, noisy: Callable[[np.ndarray, Fraction], np.ndarray]) -> Law:
+def noisy_counts(exact: np.ndarray, epsilon: Fraction, mechanisms: Mechanisms) -> np.ndarray:
+    """Counts with the noise that an ε pays for where a person moves one of them by one."""
+    return mechanisms.add(exact, law_of(ONE_COUNT, Cost.pure(epsilon)))
+
+
+def additive_law(count: int, epsilon: Fraction) -> Law:
     """Law of a noisy count near it, from its own code with the noise enumerated."""
     explorer = Explorer()
 
-    def noise(scale: Fraction, size: int, bits: Any) -> np.ndarray:
-        reach = range(-2 * WINDOW, 2 * WINDOW + 1)
-        options = [(x, exponential(abs(x) / scale)) for x in reach]
-        return np.array([explorer.choose(options), *[0] * (size - 1)])
-
     def run() -> Hashable:
-        with replaced({discrete_laplace: noise}):
-            return int(noisy(np.array([count, 0]), epsilon)[0])
+        return int(noisy_counts(np.array([count]), epsilon, Enumerated(explorer, reach=2 * WINDOW))[0])
 
     law: dict[Any, Any] = explorer.law(run)
     return {x: weight for x, weight in law.items() if abs(x) <= WINDOW}
 
 
-def laplace_count(exact: np.ndarray, epsilon: Fraction) -> np.ndarray:
-    """The wall's noisy count."""
-    return mechanisms.laplace_counts(exact, 1 / epsilon, SealedBits())  # type: ignore[arg-type]
-
-
-def exact_laplace(
-    name: str,
-    epsilon: Fraction,
-    effort: Effort,
-    noisy: Callable[[np.ndarray, Fraction], np.ndarray] = laplace_count,
-) -> Verdict:
+def exact_laplace(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
     """A noisy count, over all counts of up to some rows: the loss is ε, whatever the outcome."""
     counts = range(effort.rows + 3)
-    laws = {count: additive_law(count, epsilon, noisy) for count in counts}
+    laws = {count: additive_law(count, epsilon) for count in counts}
     return from_laws(
         name, epsilon, compare(laws, zip(counts[1:], counts, strict=False), epsilon, one_total=True)
     )
@@ -122,21 +107,13 @@ def sampled_count(
 
 def exact_gaussian(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
     """Smallest ε that Gaussian noise keeps with its δ: certain bounds on the whole sum."""
-    variance = 1 / (2 * Budget(epsilon, DELTA).rho)
-    used: list[Fraction] = []
-
-    def noise(sigma_squared: Fraction, size: int, bits: Any) -> np.ndarray:
-        used.append(sigma_squared)
-        return np.zeros(size, np.int64)
-
-    with replaced({discrete_gaussian: noise}):
-        mechanisms.gaussian_counts(np.array([1]), variance, SealedBits())  # type: ignore[arg-type]
+    variance = law_of(ONE_COUNT, Cost.zcdp(Budget(epsilon, DELTA).rho)).parameter
     low, high = Fraction(0), epsilon
-    kept = hockey_stick(used[0], epsilon)[1] <= DELTA
+    kept = hockey_stick(variance, epsilon)[1] <= DELTA
     while kept and high - low > epsilon / 1000:
         middle = (low + high) / 2
-        low, high = (low, middle) if hockey_stick(used[0], middle)[1] <= DELTA else (middle, high)
-    spent = float(hockey_stick(used[0], epsilon)[1])
+        low, high = (low, middle) if hockey_stick(variance, middle)[1] <= DELTA else (middle, high)
+    spent = float(hockey_stick(variance, epsilon)[1])
     witness = {
         "table": "1 row",
         "neighbour": "0 rows",
@@ -197,26 +174,20 @@ def cell_law(count: int, scale: Fraction, threshold: int) -> Law:
     return {**stored, "absent": absent}
 
 
-def thinning_is_exact(n_cells: int, scale: Fraction, threshold: int) -> bool:
+def thinning_is_exact(
+    n_cells: int,
+    scale: Fraction,
+    threshold: int,
+    marks: Callable[[int, Fraction, int], tuple[int, Bracket]] = marking,
+) -> bool:
     """Whether P(marked)·P(kept | marked) is P(noise ≥ threshold), to all bits that are asked for."""
     width = 200
-    seen: dict[str, Any] = {}
-
-    def poisson(mean: int, bits: Any) -> int:
-        seen["mean"] = mean
-        return 0
-
-    def bernoulli(probability: Callable[[int, int], tuple[int, int]], size: int, bits: Any) -> np.ndarray:
-        seen["kept"] = probability(0, width)
-        return np.zeros(size, bool)
-
-    with replaced({samplers.poisson: poisson, samplers.bernoulli: bernoulli}, [sparse]):
-        empty = np.zeros(0, np.int64)
-        sparse.sparse_laplace(empty, empty, n_cells, scale, threshold, SecureBits())
-    marked = 1 - exponential(Fraction(seen["mean"], n_cells))
+    mean, thinning = marks(n_cells, scale, threshold)
+    kept = thinning(0, width)
+    marked = 1 - exponential(Fraction(mean, n_cells))
     wanted = exponential(threshold / scale) * (1 << width)
-    low, high = (end * marked * (1 + exponential(1 / scale)) for end in seen["kept"])
-    return (wanted - low).sign() >= 0 and (high - wanted).sign() >= 0 and seen["kept"][1] <= 1 << width
+    low, high = (end * marked * (1 + exponential(1 / scale)) for end in kept)
+    return (wanted - low).sign() >= 0 and (high - wanted).sign() >= 0 and kept[1] <= 1 << width
 
 
 def sampled_sparse(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
@@ -224,7 +195,7 @@ def sampled_sparse(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
 
     def release(cells: Sequence[int]) -> tuple[int, ...]:
         held, counts = np.unique(np.array(cells, np.int64), return_counts=True)
-        kept, values = sparse.sparse_laplace(held, counts, 8, 1 / epsilon, 1, SecureBits())
+        kept, values = Secure().keep_frequent(held, counts, 8, 1 / epsilon, 1)
         shown = dict(zip(kept.tolist(), values.tolist(), strict=True))
         return tuple(min(shown.get(cell, 0), 9) for cell in range(2))
 

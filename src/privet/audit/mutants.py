@@ -2,82 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from privet.audit.interception import wrapped
-from privet.audit.programs import QUESTIONS, Program
-from privet.privacy import Ledger, Protected, Receipt, tree_questions, wall
+from privet.answers import Law
+from privet.audit.programs import QUESTIONS
+from privet.audit.stand import Mutant, Program
+from privet.noise.bits import RowDraws
+from privet.privacy import Account, Charge, Mechanisms, Protected, Receipt
 
 WEAK = Fraction(4, 5)
 """What the weak mutants leave of the noise."""
 
 
-def with_fault(program: Program, fault: Callable[[], AbstractContextManager[None]]) -> Program:
-    """A program behind a wall that has a fault."""
+class Faulty(Mechanisms):
+    """Mechanisms with a fault: what a subclass does not change is done by sound ones."""
 
-    def faulty(protected: Protected) -> Any:
-        with fault():
-            return program(protected)
+    def __init__(self, sound: Mechanisms) -> None:
+        self.sound = sound
+        self.private = sound.private
 
-    return faulty
+    def law_of(self, charge: Charge) -> Law:
+        """See `Mechanisms`."""
+        return self.sound.law_of(charge)
+
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
+        """See `Mechanisms`."""
+        return self.sound.add(exact, law)
+
+    def choose(self, exact_scores: np.ndarray, law: Law) -> np.ndarray:
+        """See `Mechanisms`."""
+        return self.sound.choose(exact_scores, law)
+
+    def choose_in_ranges(self, *exact_ranges: Any) -> tuple[np.ndarray, np.ndarray]:
+        """See `Mechanisms`."""
+        return self.sound.choose_in_ranges(*exact_ranges)
+
+    def keep_frequent(self, *given: Any) -> tuple[np.ndarray, np.ndarray]:
+        """See `Mechanisms`."""
+        return self.sound.keep_frequent(*given)
+
+    def row_draws(self) -> RowDraws:
+        """See `Mechanisms`."""
+        return self.sound.row_draws()
+
+    def below(self, bounds: np.ndarray) -> np.ndarray:
+        """See `Mechanisms`."""
+        return self.sound.below(bounds)
+
+    def coin(self, probability: Fraction) -> bool:
+        """See `Mechanisms`."""
+        return self.sound.coin(probability)
 
 
-def weak_noise() -> AbstractContextManager[None]:
+class WeakNoise(Faulty):
     """Noise of four fifths of its scale."""
 
-    def wrapper(current: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda exact, scale, bits: current(exact, scale * WEAK, bits)
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
+        """See `Mechanisms`."""
+        return self.sound.add(exact, Law(law.name, law.parameter * WEAK))
 
-    return wrapped(wall, "laplace_counts", wrapper)
 
-
-def visited_leaves_only() -> AbstractContextManager[None]:
+class VisitedLeavesOnly(Faulty):
     """Empty cells are left as they are: zero, without noise."""
 
-    def wrapper(current: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda exact, scale, bits: np.where(exact == 0, 0, current(exact, scale, bits))
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
+        """See `Mechanisms`."""
+        return np.where(exact == 0, 0, self.sound.add(exact, law))
 
-    return wrapped(wall, "laplace_counts", wrapper)
+
+class ByPosition(RowDraws):
+    """Row i draws i modulo the bound."""
+
+    def below(self, bound: int, rows: np.ndarray) -> np.ndarray:
+        """See `RowDraws.below`."""
+        return np.arange(len(rows)) % bound
 
 
-def parts_by_position() -> AbstractContextManager[None]:
+class PartsByPosition(Faulty):
     """Row i goes to part i modulo the number of parts."""
-    return wrapped(
-        tree_questions, "uniform_below", lambda _: lambda bounds, bits: np.arange(len(bounds)) % bounds
-    )
+
+    def row_draws(self) -> RowDraws:
+        """See `Mechanisms`."""
+        return ByPosition(self.sound.row_draws().key)
 
 
-@contextmanager
-def unpaid() -> Iterator[None]:
-    """A ledger that says yes and writes nothing."""
-    reserve = Ledger.reserve
-    try:
-        setattr(Ledger, "reserve", lambda self, account, *rest: Receipt(account, 0, ""))  # noqa: B010
-        yield
-    finally:
-        setattr(Ledger, "reserve", reserve)  # noqa: B010
+class Forgetful(Account):
+    """An account that pays once, then says yes and writes nothing."""
+
+    def __init__(self, sound: Account) -> None:
+        super().__init__(sound.ledger, sound.name)
+        self._once = iter([sound.reserve])
+
+    def reserve(
+        self, charges: Sequence[Charge], schema: str | None = None, instead: Sequence[Charge] = ()
+    ) -> Receipt:
+        """See `Account`."""
+        for pay in self._once:
+            return pay(charges, schema, instead)
+        return Receipt(self.name, 0, "")
 
 
-def one_question_unpaid(epsilon: Fraction) -> Program:
-    """Rows by label twice, the second time without paying."""
+def asked_twice(epsilon: Fraction) -> Program:
+    """Rows by label, two times."""
 
     def program(protected: Protected) -> Any:
-        first = protected.noisy_label_rows(epsilon=epsilon)
-        with unpaid():
-            return first, protected.noisy_label_rows(epsilon=epsilon)
+        return [protected.noisy_label_rows(epsilon=epsilon) for _ in range(2)]
 
     return program
 
 
-MUTANTS: dict[str, Callable[[Fraction], Program]] = {
-    "noise-times-0.8": lambda e: with_fault(QUESTIONS["number-of-rows"](e), weak_noise),
-    "unpaid-question": one_question_unpaid,
-    "empty-leaves-left-out": lambda e: with_fault(QUESTIONS["rows-by-leaf"](e), visited_leaves_only),
-    "parts-by-position": lambda e: with_fault(QUESTIONS["labels-of-own-rows"](e), parts_by_position),
+MUTANTS: Mapping[str, Callable[[Fraction], Mutant]] = {
+    "noise-times-0.8": lambda e: Mutant(QUESTIONS["number-of-rows"](e), WeakNoise),
+    "unpaid-question": lambda e: Mutant(asked_twice(e), account=Forgetful),
+    "empty-leaves-left-out": lambda e: Mutant(QUESTIONS["rows-by-leaf"](e), VisitedLeavesOnly),
+    "parts-by-position": lambda e: Mutant(QUESTIONS["labels-of-own-rows"](e), PartsByPosition),
 }
 """Programs with a planted fault."""

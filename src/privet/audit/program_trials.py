@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,54 +11,33 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privet.audit.exact import Explorer, Law, Table, compare, pairs, permute_and_flip_law, tables
-from privet.audit.exponentials import exponential
-from privet.audit.interception import SealedBits, choose_uniformly, replaced
+from privet.audit.enumeration import Enumerated
+from privet.audit.exact import Explorer, Law, Table, compare, pairs, tables
 from privet.audit.one_run import one_run
-from privet.audit.programs import TOY, UNIVERSE, Program, random_tables, rows_of
+from privet.audit.programs import TOY, UNIVERSE, random_tables, rows_of
 from privet.audit.search import search
+from privet.audit.stand import Paid, Program, ask
 from privet.audit.statistical import lower_bound, repeated
 from privet.audit.transcripts import Comparison, compare_without
 from privet.audit.trial import Effort, from_laws, from_one_run, from_runs, from_transcripts, in_turn
 from privet.audit.verdict import Verdict
-from privet.model import CountForest, LabelForest
-from privet.privacy import Budget, Charge, Ledger, Protected, Receipt, mechanisms, protect, tree_questions
-from privet.privacy.bits import uniform_below
+from privet.privacy import Budget, Ledger, Mechanisms, Secure, protect
 from privet.schema import Categorical, Feature, Schema
-from privet.structure import CompleteTrees
 
 SEED = 20_170_601
 LIFT = 20_000
 """Added to every noisy number of some transcripts: a learner that believes in many rows asks all it can."""
 
 
-def enumerated_choices(explorer: Explorer) -> Callable[..., np.ndarray]:
-    """Permute-and-flip with every outcome of every row enumerated, by the law of its own code."""
-
-    def choose(exact_scores: np.ndarray, rate: Fraction, bits: Any) -> np.ndarray:
-        laws = [permute_and_flip_law(row, exponential(rate)) for row in exact_scores.tolist()]
-        return np.array([explorer.choose(list(enumerate(law))) for law in laws])
-
-    return choose
-
-
 def program_law(program: Program, table: Table, epsilon: Fraction) -> Law:
     """Exact law of what a program releases whose answers are all chosen among finitely many."""
-    explorer = Explorer()
-    rows, choose = rows_of(table), enumerated_choices(explorer)
+    explorer, rows, account = Explorer(), rows_of(table), Paid()
 
     def run() -> Hashable:
-        released = program(Protected(rows, TOY, Paid(), SealedBits()))  # type: ignore[arg-type]
+        released = ask(program, rows, TOY, account, Enumerated(explorer))
         return tuple(numbers(released).astype(int).tolist())
 
-    def parts(bounds: np.ndarray, bits: Any) -> np.ndarray:
-        return choose_uniformly(explorer, bounds)
-
-    with (
-        replaced({mechanisms.permute_and_flip: choose}),
-        replaced({uniform_below: parts}, [tree_questions]),
-    ):
-        return explorer.law(run)
+    return explorer.law(run)
 
 
 def exact_program(name: str, program: Program, epsilon: Fraction, effort: Effort) -> Verdict:
@@ -132,22 +111,6 @@ def sampled_program(
     return from_runs(name, epsilon, bound, both, float(delta))
 
 
-class Paid:
-    """An account that pays anything: of many runs, all but the answers are looked at elsewhere."""
-
-    name = "audit"
-    batch_name = None
-
-    def reserve(
-        self, charges: Sequence[Charge], schema: str | None = None, instead: Sequence[Charge] = ()
-    ) -> Receipt:
-        """Say yes."""
-        return Receipt(self.name, 1, "")
-
-    def settle(self, receipt: Receipt, plan: str) -> None:
-        """Say yes."""
-
-
 def _is_fast(program: Program) -> bool:
     """Whether a run takes so little that thousands of them may be spent on a search."""
     start = time.perf_counter()
@@ -158,17 +121,16 @@ def _is_fast(program: Program) -> bool:
 
 def run_once(program: Program, table: Table) -> np.ndarray:
     """What a program released in one run, as numbers; its noise is that of its users."""
-    return numbers(program(Protected(rows_of(table), TOY, Paid())))  # type: ignore[arg-type]
+    return numbers(ask(program, rows_of(table), TOY, Paid(), Secure()))
 
 
 def numbers(release: Any) -> np.ndarray:
     """A release as a vector of a length that depends neither on rows nor on noise."""
     if isinstance(release, tuple | list):
         return np.concatenate([numbers(part) for part in release])
-    if isinstance(release, LabelForest):
-        return release.labels.ravel()
-    if isinstance(release, CountForest) and isinstance(release.trees, CompleteTrees):
-        return release.counts.ravel()
+    leaves = getattr(release, "every_leaf", None)
+    if leaves is not None:
+        return np.asarray(leaves).ravel()
     if hasattr(release, "shares"):
         return np.asarray(np.round(release.shares(PROBE), 3)).ravel()
     return np.asarray(getattr(release, "values", release)).ravel()
@@ -179,7 +141,13 @@ PROBE = pa.table({"town": ["north", "south"] * 2, "age": [10.0, 10.0, 70.0, 70.0
 
 
 def one_run_of(
-    name: str, estimator: Any, schema: Schema, epsilon: Fraction, effort: Effort, delta: Fraction
+    name: str,
+    estimator: Any,
+    schema: Schema,
+    epsilon: Fraction,
+    effort: Effort,
+    delta: Fraction,
+    mechanisms: Mechanisms | None = None,
 ) -> Verdict:
     """Fit once on canaries drawn over a schema, each in by its own coin, and guess which were in.
 
@@ -187,13 +155,13 @@ def one_run_of(
     """
     random = np.random.default_rng(SEED)
     columns = random_columns(schema, effort.canaries, random)
-    places = random.integers(len(schema.label.values), size=effort.canaries)
+    places = random.integers(schema.n_labels, size=effort.canaries)
     labels = np.array([str(value) for value in schema.label.values])[places]
 
     def score(included: np.ndarray) -> np.ndarray:
         table = columns.filter(pa.array(included))
         account = Ledger().create("audit", Budget(epsilon, delta))
-        model = estimator.fit(protect(table, schema, account, labels[included])).model_
+        model = estimator.fit(protect(table, schema, account, labels[included], mechanisms)).model_
         return np.asarray(model.shares(columns)[np.arange(len(places)), places])
 
     run = one_run(score, effort.canaries, random, delta=float(delta))

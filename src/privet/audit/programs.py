@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from privet.audit.exact import Table
-from privet.audit.transcripts import Rows
+from privet.audit.stand import Program, Rows
 from privet.audit.trial import DELTA
 from privet.data.codes import code_dtype
-from privet.learners import (
+from privet.estimators import (
     BoostingClassifier,
     CountForestClassifier,
     CountingTreeClassifier,
@@ -24,11 +24,9 @@ from privet.learners import (
 )
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest, PrivacyCard
-from privet.privacy import Protected
 from privet.schema import Categorical, Continuous, Label, Schema
 from privet.structure import LevelTrees, Views
 
-Program = Callable[[Protected], Any]
 Programs = Mapping[str, Callable[[Fraction], Program]]
 
 TOY = Schema(
@@ -60,7 +58,7 @@ def random_tables(
     schema: Schema, sizes: Sequence[int], random: np.random.Generator
 ) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Tables of rows that are uniform over all codes of a schema, missing and unknown ones among them."""
-    bounds = [*(feature.n_codes for feature in schema.features), len(schema.label.values)]
+    bounds = [*(feature.n_codes for feature in schema.features), schema.n_labels]
     for size in sizes:
         yield tuple(tuple(row) for row in random.integers(bounds, size=(size, len(bounds))).tolist())
 

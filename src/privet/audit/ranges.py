@@ -8,7 +8,7 @@ import numpy as np
 
 from privet.audit.exact import Law
 from privet.audit.exponentials import exponential
-from privet.privacy.selection import Locate, WeightTable
+from privet.noise.ranges import Locate, WeightTable
 
 Range = tuple[int, int, int]
 """First and last threshold, and the score that they share."""

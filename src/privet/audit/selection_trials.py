@@ -11,7 +11,7 @@ from privet.audit.exponentials import exponential
 from privet.audit.mechanism_trials import LABELS, counts_of
 from privet.audit.trial import Effort, from_laws
 from privet.audit.verdict import Verdict
-from privet.privacy.selection_questions import RunLaw
+from privet.privacy.questions.runs import RunLaw
 
 RUNS = 6
 """Mean number of runs."""

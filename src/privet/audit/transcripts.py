@@ -20,134 +20,134 @@ Proof note: ``docs/proofs/auditing.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from privet.audit.interception import SealedBits, replaced
-from privet.audit.losses import Answer, Loss, loss_of, together
+from privet.answers import Law
+from privet.audit.enumeration import SealedBits
+from privet.audit.losses import NOTHING, Answer, Loss, loss_of, together
 from privet.audit.ranges import drawn, ranges_of
-from privet.engines import Batch
+from privet.audit.stand import Program, Rows, ask
 from privet.model import PrivacyCard
-from privet.privacy import (
-    Budget,
-    Cost,
-    Ledger,
-    Protected,
-    StudyBits,
-    mechanisms,
-    selection,
-    sparse,
-    tree_questions,
-)
-from privet.privacy.bits import uniform_below
-from privet.privacy.budget import NOTHING
+from privet.noise.bits import RowDraws, StudyBits
+from privet.noise.ranges import Locate, WeightTable
+from privet.noise.samplers import GAUSSIAN
+from privet.noise.sparse import sparse_laplace
+from privet.privacy import Budget, Cost, Ledger, Mechanisms
+from privet.privacy.budget import NOTHING as FREE
 from privet.schema import Schema
 
-SPARSE = sparse.sparse_laplace
+
+class Leak(BaseException):
+    """Something depended on a row that no answer accounts for; no error: no program may catch it."""
 
 
-class Leak(Exception):
-    """Something depended on a row that no answer of the wall accounts for."""
+class Witness(Mechanisms):
+    """Mechanisms of a wall under audit: they write down what they are given, and give what they gave before.
 
+    Parameters
+    ----------
+    n_rows : int
+        Of the table that is asked.
+    seed : int
+        Of the answers, which could be any.
+    lift : int
+        Added to every noisy number.
+    earlier : Witness, optional
+        Whose answers are repeated.
+    """
 
-class Witness:
-    """Stands between the wall and its mechanisms, draws their answers or repeats earlier ones."""
-
-    def __init__(
-        self, n_rows: int, seed: int, lift: int = 0, earlier: Witness | None = None, without: int = 0
-    ) -> None:
-        self._n_rows = n_rows
+    def __init__(self, n_rows: int, seed: int, lift: int = 0, earlier: Witness | None = None) -> None:
+        super().__init__(SealedBits())
         self.answers: list[Answer] = []
-        self.parts: list[np.ndarray] = []
+        self.keys: list[bytes] = []
+        self.in_parts = False
+        self.n_rows = n_rows
         self._study = StudyBits(seed)
         self._random = np.random.default_rng(seed)
         self._lift = lift
         self._earlier = earlier
-        self._without = without
 
-    def watching(self) -> AbstractContextManager[Any]:
-        """Take the place of all mechanisms, and of the rows' choice of parts."""
-        stack = ExitStack()
-        stack.enter_context(
-            replaced(
-                {
-                    mechanisms.laplace_counts: self._additive("laplace", 1),
-                    mechanisms.gaussian_counts: self._additive("gaussian", 2),
-                    mechanisms.permute_and_flip: self._selection("permute-and-flip"),
-                    mechanisms.exponential: self._selection("exponential"),
-                    sparse.sparse_laplace: self._sparse,
-                    selection.exponential_ranges: self._ranges,
-                }
-            )
-        )
-        stack.enter_context(replaced({uniform_below: self._uniform_parts}, [tree_questions]))
-        return stack
-
-    def _additive(self, name: str, power: int) -> Callable[..., Any]:
+    def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
         """Noise of about the right width will do: every outcome is possible, and none is left out."""
 
-        def answer(exact: np.ndarray, parameter: Fraction, bits: Any) -> Any:
-            def draw() -> Any:
-                width = float(parameter) ** (1 / power)
-                noise = np.rint(self._random.laplace(self._lift, width, exact.shape))
-                return exact + noise.astype(np.int64)
+        def draw() -> Any:
+            width = float(law.parameter) ** (1 / 2 if law.name == GAUSSIAN else 1)
+            noise = np.rint(self._random.laplace(self._lift, width, exact.shape))
+            return exact + noise.astype(np.int64)
 
-            return self._settle(name, parameter, exact, draw)
+        return np.asarray(self._settle(law.name, law.parameter, exact.copy(), draw))
 
-        return answer
-
-    def _selection(self, name: str) -> Callable[..., Any]:
-        def answer(exact_scores: np.ndarray, rate: Fraction, bits: Any) -> Any:
-            rows, columns = exact_scores.shape
-            return self._settle(name, rate, exact_scores, lambda: self._random.integers(columns, size=rows))
-
-        return answer
-
-    def _sparse(
-        self,
-        cells: np.ndarray,
-        exact: np.ndarray,
-        n_cells: int,
-        scale: Fraction,
-        threshold: int,
-        bits: Any,
-    ) -> Any:
-        held = dict(zip(cells.tolist(), exact.tolist(), strict=True))
-        draw = SPARSE
-        return self._settle(
-            "sparse",
-            (scale, n_cells, threshold),
-            held,
-            lambda: draw(cells, exact, n_cells, scale, threshold, self._study),
+    def choose(self, exact_scores: np.ndarray, law: Law) -> np.ndarray:
+        """Any candidate may be chosen."""
+        *shape, columns = exact_scores.shape
+        flat = exact_scores.reshape(-1, columns).copy()
+        chosen = self._settle(
+            law.name, law.parameter, flat, lambda: self._random.integers(columns, size=len(flat))
         )
+        return np.asarray(chosen.reshape(shape))
 
-    def _ranges(
+    def choose_in_ranges(
         self,
         exact_best: np.ndarray,
         exact_mass: np.ndarray,
         thresholds: np.ndarray,
-        locate: selection.Locate,
-        table: selection.WeightTable,
-        bits: Any,
-    ) -> Any:
+        locate: Locate,
+        table: WeightTable,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Any choice and threshold that a leaf may take."""
         leaves = ranges_of(exact_best, exact_mass, thresholds, locate, table)
 
         def draw() -> Any:
             choices = [drawn(leaf, self._random) for leaf in leaves]
             return tuple(np.array(choices, np.int64).reshape(-1, 2).T)
 
-        return self._settle("ranges", (table.rate, thresholds.tobytes()), leaves, draw)
+        choice, threshold = self._settle("ranges", (table.rate, thresholds.tobytes()), leaves, draw)
+        return choice, threshold
+
+    def keep_frequent(
+        self, cells: np.ndarray, exact: np.ndarray, n_cells: int, scale: Fraction, threshold: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Some sparse release."""
+        held = dict(zip(cells.tolist(), exact.tolist(), strict=True))
+        kept, values = self._settle(
+            "sparse",
+            (scale, n_cells, threshold),
+            held,
+            lambda: sparse_laplace(cells, exact, n_cells, scale, threshold, self._study),
+        )
+        return kept, values
+
+    def row_draws(self) -> RowDraws:
+        """Draws under a key that both tables share: rows that both hold draw the same."""
+        place = len(self.keys)
+        if self._earlier is None:
+            self.keys.append(self._study.bytes(32))
+        elif place < len(self._earlier.keys):
+            self.keys.append(self._earlier.keys[place])
+        else:
+            raise Leak("the neighbour is asked one question more")
+        return WatchedDraws(self.keys[place], self)
+
+    def below(self, bounds: np.ndarray) -> np.ndarray:
+        """Uniform draws, of which no row knows."""
+        return np.asarray(
+            self._settle("uniform", bounds.tobytes(), None, lambda: self._random.integers(bounds))
+        )
+
+    def coin(self, probability: Fraction) -> bool:
+        """A coin, of which no row knows."""
+        return bool(
+            self._settle("coin", probability, None, lambda: self._random.random() < float(probability))
+        )
 
     def _settle(self, mechanism: str, parameter: Any, exact: Any, draw: Callable[[], Any]) -> Any:
-        exact = exact.copy()
-        free = self._earlier is None
-        outcome = draw() if free else self._repeated(mechanism, parameter, np.shape(exact))
+        outcome = draw() if self._earlier is None else self._repeated(mechanism, parameter, np.shape(exact))
         self.answers.append(Answer(mechanism, parameter, exact, outcome))
-        return tuple(map(np.copy, outcome)) if isinstance(outcome, tuple) else outcome.copy()
+        return tuple(map(np.copy, outcome)) if isinstance(outcome, tuple) else np.copy(outcome)
 
     def _repeated(self, mechanism: str, parameter: Any, shape: tuple[int, ...]) -> Any:
         assert self._earlier is not None
@@ -159,15 +159,20 @@ class Witness:
             raise Leak("the neighbour is asked another question")
         return before.outcome
 
-    def _uniform_parts(self, bounds: np.ndarray, bits: Any) -> np.ndarray:
-        if len(bounds) != self._n_rows:
+
+class WatchedDraws(RowDraws):
+    """What rows draw for themselves, where a witness sees that they do, once a row."""
+
+    def __init__(self, key: bytes, witness: Witness) -> None:
+        super().__init__(key)
+        self._witness = witness
+
+    def below(self, bound: int, rows: np.ndarray) -> np.ndarray:
+        """See `RowDraws.below`."""
+        if len(rows) != self._witness.n_rows:
             raise Leak("parts are not drawn once a row")
-        if self._earlier is None:
-            parts = uniform_below(bounds, self._study)
-        else:
-            parts = np.delete(self._earlier.parts[len(self.parts)], [self._without])
-        self.parts.append(parts)
-        return parts.copy()
+        self._witness.in_parts = True
+        return super().below(bound, rows)
 
 
 @dataclass(frozen=True)
@@ -212,38 +217,17 @@ class Comparison:
         return self.loss.rho > self.charged.rho
 
 
-class Rows:
-    """Some rows as an engine: codes ``(features, rows)`` and labels, handed over in one batch."""
-
-    def __init__(self, features: np.ndarray, labels: np.ndarray) -> None:
-        self.features = features
-        self.labels = labels
-
-    def sum(self, kernel: Callable[[Batch], Any]) -> Any:
-        """See `Engine.sum`."""
-        return kernel(Batch(self.features, self.labels))
-
-    def without(self, row: int) -> Rows:
-        """The neighbour that lacks a row."""
-        features = np.ascontiguousarray(np.delete(self.features, row, axis=1))
-        return Rows(features, np.delete(self.labels, row))
-
-
-def watch(
-    program: Callable[[Protected], Any], rows: Rows, schema: Schema, budget: Budget, witness: Witness
-) -> tuple[Any, Cost]:
-    """Run a program behind the wall; return its release and what its ledger was charged."""
+def watch(program: Program, rows: Rows, schema: Schema, budget: Budget, witness: Witness) -> tuple[Any, Cost]:
+    """Run a program behind a wall; return its release and what its ledger was charged."""
     account = Ledger().create("audit", budget)
-    with witness.watching():
-        protected = Protected(rows, schema, account, SealedBits())  # type: ignore[arg-type]
-        release = program(protected)
+    release = ask(program, rows, schema, account, witness)
     spent = account.spent()
     account.ledger.close()
     return release, spent
 
 
 def compare_without(
-    program: Callable[[Protected], Any],
+    program: Program,
     rows: Rows,
     row: int,
     schema: Schema,
@@ -254,8 +238,8 @@ def compare_without(
     """Hold one transcript on a table against the same transcript without one of its rows."""
     n_rows = len(rows.labels)
     first = Witness(n_rows, seed, lift)
-    again = Witness(n_rows - 1, seed, lift, first, row)
-    charged = NOTHING
+    again = Witness(n_rows - 1, seed, lift, first)
+    charged = FREE
     try:
         release, charged = watch(program, rows, schema, budget, first)
         other, charged_again = watch(program, rows.without(row), schema, budget, again)
@@ -268,7 +252,7 @@ def compare_without(
     except Leak as leak:
         return Comparison(Loss(NOTHING), charged, len(first.answers), str(leak))
     losses = [loss_of(a, b) for a, b in zip(first.answers, again.answers, strict=True)]
-    return Comparison(together(losses), charged, len(losses), in_parts=bool(first.parts))
+    return Comparison(together(losses), charged, len(losses), in_parts=first.in_parts)
 
 
 def digest(release: Any) -> Hashable:
