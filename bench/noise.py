@@ -7,8 +7,8 @@ import opendp.prelude as opendp
 
 from bench.clock import seconds
 from bench.report import Result, at_least
-from privet.privacy import SecureBits
-from privet.privacy.samplers import discrete_gaussian, discrete_laplace
+from privet.noise.bits import SecureBits
+from privet.noise.samplers import discrete_gaussian, discrete_laplace
 
 LAWS = ("laplace", "gaussian")
 SCALES = (1, 10, 1000)

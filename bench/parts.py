@@ -15,8 +15,8 @@ from bench.learners_job import fitted_shares, read_rows
 from bench.report import Result, Skipped
 from privet import BoostingClassifier
 from privet.data import encode, open_table
-from privet.learners import boosting_plan
-from privet.learners.boosting_plan import Plan
+from privet.learners.boosting import plan as boosting_plan
+from privet.learners.boosting.plan import Plan
 
 TABLES = ("adult", "magic", "credit_default", "bank_marketing")
 EPSILONS = (0.1, 1.0, 8.0)

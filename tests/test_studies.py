@@ -11,10 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from costs import fills
 from laws import follows
-from privet import Continuous, Label, Schema
+from privet import Continuous, Label, Schema, studies
 from privet.errors import DataError
-from privet.learners import BoostingClassifier
+from privet.estimators import BoostingClassifier
+from privet.privacy import Cost, Repeatable
+from privet.privacy.questions.boosting import LabelRows
+from privet.privacy.questions.trees import SplitChoice
 from privet.studies import __main__ as command
 from privet.studies import (
     bands,
@@ -22,6 +26,7 @@ from privet.studies import (
     curves,
     datasets,
     fletcher_islam_2015,
+    fletcher_islam_2017,
     friedman_schuster_2010,
     greedy_shares,
     jagannathan_2012,
@@ -32,7 +37,7 @@ from privet.studies import (
 from privet.studies.concepts import Node, random_concept, single_split
 from privet.studies.curves import as_text, draw, summary
 from privet.studies.fletcher_islam_2017 import published, run, strict
-from privet.studies.ways import greedy
+from privet.studies.ways import WeakerChoices, greedy
 
 
 def test_the_published_mechanism_has_the_law_of_the_paper():
@@ -54,13 +59,122 @@ def test_a_study_gives_a_row_a_table(monkeypatch):
 
 
 def test_the_command_prints_within_eighty_columns(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(command, "SYNTHETIC", {"SynthA": (5, 0)})
+    monkeypatch.setattr(fletcher_islam_2017, "SYNTHETIC", {"SynthA": (5, 0)})
     monkeypatch.setattr(sys, "argv", ["studies", "fletcher-islam-2017", "--quick", "--out", str(tmp_path)])
     command.main()
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("SynthA") for line in lines)
     assert max(map(len, lines[:4])) <= 80
     assert json.loads((tmp_path / "fletcher-islam-2017.json").read_text())[0]["data"] == "SynthA"
+
+
+STUDIES = (
+    "bands",
+    "bojarski-2014",
+    "fletcher-islam-2015",
+    "fletcher-islam-2017",
+    "friedman-schuster-2010",
+    "greedy-shares",
+    "jagannathan-2012",
+    "private-id3",
+    "selection",
+    "voting",
+)
+
+
+@pytest.fixture
+def ask(monkeypatch, capsys, tmp_path):
+    """What the command prints, and the folder that it writes to."""
+
+    def asked(*arguments):
+        monkeypatch.setattr(sys, "argv", ["studies", *arguments, "--out", str(tmp_path / "out")])
+        command.main()
+        return capsys.readouterr().out, tmp_path / "out"
+
+    return asked
+
+
+@pytest.fixture
+def add(monkeypatch, tmp_path):
+    """Add a module to the package of studies."""
+
+    def added(name, text):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
+
+    yield added
+    for path in tmp_path.glob("*.py"):
+        sys.modules.pop(f"privet.studies.{path.stem}", None)
+        vars(studies).pop(path.stem, None)
+
+
+def test_the_command_offers_all_studies(ask, capsys):
+    with pytest.raises(SystemExit):
+        ask("--help")
+    assert f"{{{','.join(STUDIES)},[]}}" in capsys.readouterr().out
+
+
+def test_a_study_is_added_by_one_file(ask, add):
+    add(
+        "dice",
+        """
+from privet.studies.curves import summary
+from privet.studies.study import Study
+
+
+def run(quick):
+    for way in ("a", "b"):
+        yield summary("Dice", "throws", 1 if quick else 6, way, [0.5])
+
+
+STUDY = Study("dice", run, verdict=lambda rows: f"{len(rows)} ways\\n")
+""",
+    )
+    told, out = ask("dice", "--quick")
+    text = "Dice; accuracy in %, 1 runs\n  throws     a     b\n       1  50.0  50.0\n\n2 ways\n"
+    files = f"Wrote {out}/dice.json\nWrote {out}/dice.txt and {out}/dice.png\n\n"
+    assert told == text + files
+    assert (out / "dice.txt").read_text() == text
+    assert [row["way"] for row in json.loads((out / "dice.json").read_text())] == ["a", "b"]
+    assert (out / "dice.png").stat().st_size > 3000
+
+
+def test_a_study_may_have_a_table_or_tell_its_rows_itself(ask, add):
+    add(
+        "table",
+        """
+from privet.studies.study import Study
+
+STUDY = Study("table", lambda quick: iter([{"x": 1}, {"x": 2}]), lambda rows: "".join(
+    ["x\\n", *(f"{row['x']}\\n" for row in rows)]), lambda rows, path: path.write_text("a picture"))
+""",
+    )
+    add(
+        "teller",
+        """
+from privet.studies.study import Study, say
+
+
+def tell(quick):
+    say("one row\\n")
+    yield {"x": 1}
+
+
+STUDY = Study("teller", tell, text=None, draw=None)
+""",
+    )
+    told, out = ask("table", "teller")
+    table = f"x\n1\n2\nWrote {out}/table.json\nWrote {out}/table.txt\nWrote {out}/table.png\n\n"
+    assert told == table + f"one row\nWrote {out}/teller.json\n\n"
+    assert {path.name for path in out.iterdir()} == {"table.json", "table.txt", "table.png", "teller.json"}
+
+
+def test_a_study_of_real_tables_is_left_out_without_them(ask, monkeypatch):
+    monkeypatch.delenv("PRIVET_DATA", raising=False)
+    told, out = ask("voting")
+    left_out = "voting: left out, since PRIVET_DATA names no folder of data sets.\n"
+    assert told == f"{left_out}Wrote {out}/voting.json\n\n"
+    assert [path.name for path in out.iterdir()] == ["voting.json"]
 
 
 def test_votings_are_compared_on_the_same_fits(data_dir):
@@ -167,14 +281,18 @@ def test_fletcher_and_islam_2015_in_small(data_dir):
     assert "/2 " in text and max(map(len, (text + as_text(rows)).splitlines())) <= 80
 
 
-def test_weaker_choices_ask_with_less_of_the_same_budget():
+def test_weaker_choices_use_less_of_what_they_are_paid_for():
     concept = single_split()
     X, y = concept.sample(2000, np.random.default_rng(0))
     for way in (greedy("gini"), greedy("gini", Fraction(1, 1000))):
         tree = way.fit(concept.table(X), y, concept.schema(5000), 0, epsilon=1, max_depth=1)
         asked = [Fraction(question["epsilon"]) for question in tree.privacy_card_.questions]
         assert Fraction(tree.privacy_card_.epsilon) == 1 and not tree.privacy_card_.private
-        assert sum(asked) == 1 if way.exponent == 1 else sum(asked) == Fraction(3, 4) + Fraction(1, 4000)
+        assert fills(sum(asked), Fraction(1), len(asked))
+    weak, full = WeakerChoices(0, Fraction(1, 1000)), Repeatable(0)
+    choice = SplitChoice.plan(Cost.pure(1), 1, "gini", concept.schema(5000))
+    assert weak.law_of(choice) == full.law_of(choice)._replace(parameter=full.law_of(choice).parameter / 1000)
+    assert weak.law_of(LabelRows.plan(Cost.pure(1))) == full.law_of(LabelRows.plan(Cost.pure(1)))
 
 
 def test_curves_as_text_and_picture(tmp_path):

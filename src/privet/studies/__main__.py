@@ -5,190 +5,88 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import iter_modules
 
-from privet.studies import (
-    bands,
-    bojarski_2014,
-    fletcher_islam_2015,
-    fletcher_islam_2017,
-    friedman_schuster_2010,
-    greedy_shares,
-    jagannathan_2012,
-    private_id3,
-    selection,
-    voting,
-)
-from privet.studies.curves import Row, as_text, draw, figures
-from privet.studies.datasets import SYNTHETIC
-
-HEADS = {
-    "AUC, strict": "AUC strict",
-    "AUC, published": "publ'd",
-    "AUC, paper": "paper",
-    "accuracy, strict": "acc strict",
-    "accuracy, published": "publ'd",
-    "empty leaves": "empty",
-}
-"""What is shown of each row of the first study, and under which head."""
-
-
-Text = Callable[[Sequence[Mapping[str, Any]]], str]
-
-
-def say(text: str) -> None:
-    """Print without a line's end."""
-    sys.stdout.write(text)
+from privet import studies
+from privet.studies.curves import Row, figures
+from privet.studies.study import Study, Text, say
 
 
 def main() -> None:
     """Print each study's table as it grows, and keep it as JSON."""
+    known = {study.name: study for study in sorted(_declared(), key=lambda study: study.name)}
     parser = argparse.ArgumentParser(prog="python -m privet.studies", description=__doc__)
-    parser.add_argument("study", nargs="*", choices=[*STUDIES, []], help=", ".join(STUDIES))
+    parser.add_argument("study", nargs="*", choices=[*known, []], help=", ".join(known))
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the results")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for name in arguments.study or STUDIES:
-        rows = STUDIES[name](arguments.quick)
+    for name in arguments.study or known:
+        rows = _rows(known[name], arguments.quick)
         path = arguments.out / f"{name}.json"
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         say(f"Wrote {path}\n")
-        if name in CURVES and rows:
-            path.with_suffix(".txt").write_text(_curves_text(name, rows), encoding="utf-8")
-            draw(rows, path.with_suffix(".png"), BOXES.get(name, ()))
-            say(f"Wrote {path.with_suffix('.txt')} and {path.with_suffix('.png')}\n")
-        if name in TABLES and rows:
-            path.with_suffix(".txt").write_text(TABLES[name](rows), encoding="utf-8")
-            say(f"Wrote {path.with_suffix('.txt')}\n")
-        if name == "bojarski-2014" and rows:
-            bojarski_2014.draw(rows, path.with_suffix(".png"))
-            say(f"Wrote {path.with_suffix('.png')}\n")
+        if rows:
+            shown = list(_show(known[name], rows, path))
+            for line in [" and ".join(shown)] if known[name].is_curves else shown:
+                say(f"Wrote {line}\n")
         say("\n")
 
 
-def _curves(name: str, quick: bool) -> list[dict[str, Any]]:
-    if name in REAL and _lacks_data(name):
+def _declared() -> Iterator[Study]:
+    """The studies that modules of this package declare."""
+    for found in iter_modules(studies.__path__):
+        if not found.name.startswith("_"):
+            study = getattr(import_module(f"privet.studies.{found.name}"), "STUDY", None)
+            if isinstance(study, Study):
+                yield study
+
+
+def _rows(study: Study, quick: bool) -> list[Row]:
+    """All rows of a study, told as they come; none where it lacks its data."""
+    if study.real and "PRIVET_DATA" not in os.environ:
+        say(f"{study.name}: left out, since PRIVET_DATA names no folder of data sets.\n")
         return []
+    found = study.run(quick)
+    if study.text is None:
+        return list(found)
+    rows = _told_by_figure(found, study.text) if study.is_curves else _told_by_row(found, study.text)
+    say(study.verdict(rows) if study.verdict else "")
+    return rows
+
+
+def _told_by_figure(found: Iterator[Row], text: Text) -> list[Row]:
     rows = []
-    for _, some in figures(CURVES[name](quick)):
+    for _, some in figures(found):
         rows += some
-        say(as_text(some) + "\n")
-        sys.stdout.flush()
-    say(VERDICTS[name](rows) if name in VERDICTS else "")
+        say(text(some) + "\n")
     return rows
 
 
-def _curves_text(name: str, rows: Sequence[Row]) -> str:
-    return as_text(rows) + ("\n" + VERDICTS[name](rows) if name in VERDICTS else "")
-
-
-def _fletcher_islam_2017(quick: bool) -> list[dict[str, Any]]:
-    names = fletcher_islam_2017.NAMES
-    if quick or "PRIVET_DATA" not in os.environ:
-        names = list(SYNTHETIC)
-    folds, repeats = (2, 1) if quick else (10, 2)
-    say(f"Fletcher and Islam 2017 at ε = 1, {repeats} × {folds} folds: mean±sd.\n")
-    say("Strict keeps ε; published is their own mechanism, which does not.\n")
-    say(f"{'':<17}" + "".join(f"{head:>10}" for head in HEADS.values()) + "\n")
-    rows = []
-    for row in fletcher_islam_2017.run(names, folds, repeats):
-        rows.append(row)
-        say(f"{row['data']:<17}" + "".join(f"{_cell(row, column):>10}" for column in HEADS) + "\n")
-        sys.stdout.flush()
-    return rows
-
-
-def _lacks_data(name: str) -> bool:
-    """Whether there are no real tables; says so."""
-    lacking = "PRIVET_DATA" not in os.environ
-    if lacking:
-        say(f"{name}: left out, since PRIVET_DATA names no folder of data sets.\n")
-    return lacking
-
-
-def _bojarski_2014(quick: bool) -> list[dict[str, Any]]:
-    if _lacks_data("bojarski-2014"):
-        return []
-    return _table(bojarski_2014.run(quick), bojarski_2014.as_text)
-
-
-def _table(found: Iterator[dict[str, Any]], text: Text) -> list[dict[str, Any]]:
-    """Rows of a study, printed as they come."""
-    rows: list[dict[str, Any]] = []
+def _told_by_row(found: Iterator[Row], text: Text) -> list[Row]:
+    rows: list[Row] = []
     told = 0
     for row in found:
         rows.append(row)
         lines = text(rows).splitlines()
         say("\n".join(lines[told:]) + "\n")
         told = len(lines)
-        sys.stdout.flush()
     return rows
 
 
-def _voting(quick: bool) -> list[dict[str, Any]]:
-    if _lacks_data("voting"):
-        return []
-    sizes = {"names": ("magic", "acs_income_ne"), "epsilons": (1.0,), "depths": (8,)} if quick else {}
-    return _table(voting.run(**sizes), voting.as_text)  # type: ignore[arg-type]
+def _show(study: Study, rows: Sequence[Row], path: Path) -> Iterator[str]:
+    """Write text and picture; their paths."""
+    if study.text:
+        text = study.text(rows) + ("\n" + study.verdict(rows) if study.verdict else "")
+        path.with_suffix(".txt").write_text(text, encoding="utf-8")
+        yield str(path.with_suffix(".txt"))
+    if study.draw:
+        study.draw(rows, path.with_suffix(".png"))
+        yield str(path.with_suffix(".png"))
 
-
-def _bands(quick: bool) -> list[dict[str, Any]]:
-    sizes: dict[str, Any] = {}
-    if quick:
-        sizes = {"settings": ((1.0, 0.0), (1.0, 1e-6)), "n_rows": 10_000, "fits": 6}
-    say("Noise bands of shapes against what they vary from fit to fit of one table;\n")
-    say("covered: points within two bands of their mean, over all features and in the worst.\n")
-    say(f"{'ε':<5}{'δ':<8}{'part':<12}{'spread / band':>15}{'covered':>9}{'worst':>7}\n")
-    rows = []
-    for row in bands.run(**sizes):
-        rows.append(row)
-        ratios = row["spread / band"].values()
-        told = f"{min(ratios):.2f}–{max(ratios):.2f}"
-        say(f"{row['epsilon']:<5}{row['delta']:<8}{row['part']:<12}{told:>15}{row['covered']:>9.2f}")
-        say(f"{row['least covered']:>7.2f}\n")
-        sys.stdout.flush()
-    return rows
-
-
-def _cell(row: Mapping[str, float | None], column: str) -> str:
-    value, spread = row.get(column), row.get(f"{column} sd")
-    if value is None:
-        return "–"
-    text = f"{value:.3f}" if spread is None else f"{value:.3f}±{spread:.3f}"
-    return text.replace("0.", ".")
-
-
-CURVES: Mapping[str, Callable[[bool], Iterator[Row]]] = {
-    "friedman-schuster-2010": friedman_schuster_2010.run,
-    "greedy-shares": greedy_shares.run,
-    "private-id3": private_id3.run,
-    "fletcher-islam-2015": fletcher_islam_2015.run,
-    "jagannathan-2012": jagannathan_2012.run,
-    "selection": selection.run,
-}
-REAL = ("private-id3", "fletcher-islam-2015", "jagannathan-2012", "selection")
-"""Studies that have real tables only."""
-
-VERDICTS: Mapping[str, Callable[[Sequence[Row]], str]] = {
-    "fletcher-islam-2015": fletcher_islam_2015.verdict,
-    "greedy-shares": greedy_shares.verdict,
-}
-TABLES: Mapping[str, Text] = {"bojarski-2014": bojarski_2014.as_text, "voting": voting.as_text}
-BOXES = {"jagannathan-2012": ("sum", "posterior")}
-"""Ways that a study shows in box plots, as its paper does."""
-
-STUDIES: Mapping[str, Callable[[bool], list[dict[str, Any]]]] = {
-    **{name: partial(_curves, name) for name in CURVES},
-    "bojarski-2014": _bojarski_2014,
-    "fletcher-islam-2017": _fletcher_islam_2017,
-    "voting": _voting,
-    "bands": _bands,
-}
 
 if __name__ == "__main__":
     main()

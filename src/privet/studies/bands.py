@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from privet.learners import BoostingClassifier
+from privet.estimators import BoostingClassifier
 from privet.model import AdditiveModel
 from privet.model.effects import effects
 from privet.model.rules import places
 from privet.privacy import Budget, Ledger, protect
 from privet.schema import Categorical, Continuous, Label, Schema
+from privet.studies.study import Study, say
 
 KINDS = ["a", "b", "c", "d", "e", "f"]
 SCHEMA = Schema(
@@ -102,3 +103,19 @@ def _summary(drawn: list[list[np.ndarray]], bands: list[list[np.ndarray]]) -> di
         ratios[feature.name] = float(values.std(axis=0, ddof=1).mean() / wide.mean())
         covered.append((np.abs(values - values.mean(axis=0)) <= 2 * wide).mean())
     return {"spread / band": ratios, "covered": float(np.mean(covered)), "least covered": float(min(covered))}
+
+
+def tell(quick: bool) -> Iterator[dict[str, Any]]:
+    """Rows of every setting, each printed as it comes."""
+    say("Noise bands of shapes against what they vary from fit to fit of one table;\n")
+    say("covered: points within two bands of their mean, over all features and in the worst.\n")
+    say(f"{'ε':<5}{'δ':<8}{'part':<12}{'spread / band':>15}{'covered':>9}{'worst':>7}\n")
+    for row in run(((1.0, 0.0), (1.0, 1e-6)), n_rows=10_000, fits=6) if quick else run():
+        ratios = row["spread / band"].values()
+        told = f"{min(ratios):.2f}–{max(ratios):.2f}"
+        say(f"{row['epsilon']:<5}{row['delta']:<8}{row['part']:<12}{told:>15}{row['covered']:>9.2f}")
+        say(f"{row['least covered']:>7.2f}\n")
+        yield row
+
+
+STUDY = Study("bands", tell, text=None, draw=None)

@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privet.data import encode, open_table
+from privet.estimators import CountForestClassifier
 from privet.kernels.predict import best_labels, normalised, row_shares
-from privet.learners import CountForestClassifier
 from privet.pictures.style import BLUE, FAINT, INK, SOFT, clean, new_figure, save_picture
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Label, Scalar, Schema
 from privet.structure import LeafVotes
 from privet.studies.datasets import real_table
+from privet.studies.study import Study
 
 BUDGET_ROWS = 1000
 RUNS = 10
@@ -277,3 +278,6 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         axes.set_xlim(left=0)
         axes.set_xlabel("test error in %", color=INK, fontsize=9)
     save_picture(figure, path)
+
+
+STUDY = Study("bojarski-2014", run, as_text, draw, real=True)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import wilcoxon
 
-from privet.learners import GreedyForestClassifier
+from privet.estimators import GreedyForestClassifier
 from privet.studies.curves import Row
 from privet.studies.datasets import real_table
+from privet.studies.study import Study
 from privet.studies.ways import Folds, Way, greedy
 
 NAMES = ("car", "krkopt", "connect4", "mushroom", "nursery", "tic_tac_toe")
@@ -71,3 +72,6 @@ def verdict(rows: Sequence[Row]) -> str:
             cells.append(f"{np.sum(ahead > 0)}/{len(ahead)} {100 * ahead.mean():+.1f} p={p:.1g}")
         lines.append(f"{forest:<15}" + "".join(f"{cell:>21}" for cell in cells))
     return "\n".join(lines) + "\n"
+
+
+STUDY = Study("fletcher-islam-2015", run, verdict=verdict, real=True)

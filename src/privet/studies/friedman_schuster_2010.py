@@ -16,9 +16,10 @@ from fractions import Fraction
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from privet.learners import CountingTreeClassifier
+from privet.estimators import CountingTreeClassifier
 from privet.studies.concepts import Concept, random_concept, single_split
 from privet.studies.curves import Row, summary
+from privet.studies.study import Study
 from privet.studies.ways import Folds, Way, greedy, one_thread
 
 TABLE_1: Mapping[str, Sequence[float]] = {
@@ -176,3 +177,6 @@ def run(quick: bool = False) -> Iterator[Row]:
     if "PRIVET_DATA" in os.environ:
         folds = Folds("adult", complete=True, max_rows=ADULT_BOUND, n_splits=2 if quick else 10)
         yield from folds.rows("Figure 8: Adult, depth 5", "B", ADULT, BUDGETS[:1] if quick else BUDGETS)
+
+
+STUDY = Study("friedman-schuster-2010", run)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from privet.learners import GreedyTreeClassifier
+from privet.estimators import GreedyTreeClassifier
 from privet.learners.greedy_plan import GROWTH, LEAVES_SHARE, ROWS_SHARE, default_shares
 from privet.studies.concepts import Concept, random_concept
 from privet.studies.curves import Row
 from privet.studies.friedman_schuster_2010 import Experiment
+from privet.studies.study import Study
 from privet.studies.ways import Way, greedy
 
 SIZES = (1000, 4000, 16_000)
@@ -70,3 +71,6 @@ def verdict(rows: Sequence[Row]) -> str:
     means = {way: np.mean([row["accuracy"] for row in rows if row["way"] == way]) for way in ways}
     told = "\n".join(f"{way:<12}{100 * mean:6.1f}" for way, mean in means.items())
     return f"Mean of all; parts for rows, for leaves, growth\n{told}\n"
+
+
+STUDY = Study("greedy-shares", run, verdict=verdict)

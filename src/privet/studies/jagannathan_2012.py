@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import mode
 from typing import Any
 
@@ -18,14 +19,15 @@ import numpy as np
 import pyarrow as pa
 from sklearn.model_selection import StratifiedKFold
 
-from privet.learners import CountForestClassifier, CountingTreeClassifier
-from privet.learners.base import PrivateClassifier
+from privet.estimators import CountForestClassifier, CountingTreeClassifier
+from privet.estimators.base import PrivateClassifier
 from privet.model import CountForest
 from privet.privacy import Budget, Ledger, protect
 from privet.schema import Schema
-from privet.studies.curves import Row, summary
+from privet.studies.curves import Row, draw, summary
 from privet.studies.datasets import real_table
 from privet.studies.private_id3 import EPSILON, TABLE_1
+from privet.studies.study import Study
 
 EPSILONS = (5, 4, 3, 2, 1, 0.75, 0.5, 0.25, 0.1, 0.01)
 UPDATES = (1, 2, 4, 6, 8, 10)
@@ -152,3 +154,9 @@ def _votings(public: Public, model: CountForest, test: np.ndarray) -> dict[str, 
 def _accuracy(public: Public, shares: np.ndarray, test: np.ndarray) -> float:
     guesses = np.array(public.schema.label.values)[shares.argmax(axis=1)]
     return float((guesses == public.labels[test]).mean())
+
+
+BOXES = ("sum", "posterior")
+"""Ways that the paper shows in box plots."""
+
+STUDY = Study("jagannathan-2012", run, draw=partial(draw, boxes=BOXES), real=True)

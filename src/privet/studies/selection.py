@@ -15,8 +15,7 @@ import pyarrow as pa
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, train_test_split
 
-from privet.kernels.predict import best_labels
-from privet.learners import (
+from privet.estimators import (
     BoostingClassifier,
     CountForestClassifier,
     GreedyTreeClassifier,
@@ -24,11 +23,13 @@ from privet.learners import (
     PrivateSelection,
     private_score,
 )
-from privet.learners.base import PrivateClassifier
+from privet.estimators.base import PrivateClassifier
+from privet.kernels.predict import best_labels
 from privet.privacy import Budget, Ledger, Protected, protect
 from privet.schema import Schema
 from privet.studies.curves import Row, summary
 from privet.studies.datasets import real_table
+from privet.studies.study import Study
 
 EPSILONS = (1.0, 10.0)
 TEST, HELD_OUT = 0.25, 0.2
@@ -110,3 +111,6 @@ def _behind_the_wall(schema: Schema, table: pa.Table) -> Protected:
 
 def _grid(estimator: PrivateClassifier, grid: Any) -> list[PrivateClassifier]:
     return [clone(estimator).set_params(**parameters) for parameters in ParameterGrid(grid)]
+
+
+STUDY = Study("selection", run, real=True)

@@ -15,14 +15,15 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from privet.data import encode, open_table
+from privet.estimators import CountForestClassifier, MajorityForestClassifier
 from privet.kernels.predict import row_shares
-from privet.learners import CountForestClassifier, MajorityForestClassifier
 from privet.model import CountForest
 from privet.model.voting import leaf_values
 from privet.privacy import Budget, Ledger, protect
 from privet.schema import Schema
 from privet.structure import LeafVotes
 from privet.studies.datasets import real_table
+from privet.studies.study import Study
 
 NAMES = ("adult", "magic", "bank_marketing", "credit_default", "acs_income_ne")
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -119,3 +120,10 @@ def _summary(fits: list[Fit]) -> dict[str, Any]:
             means["p, log loss"] = float(wilcoxon(best[:, 2], scores[:, 2]).pvalue)
         summary[name] = means
     return summary
+
+
+def _run(quick: bool) -> Iterator[dict[str, Any]]:
+    return run(("magic", "acs_income_ne"), (1.0,), depths=(8,)) if quick else run()
+
+
+STUDY = Study("voting", _run, as_text, draw=None, real=True)

@@ -14,36 +14,29 @@ import numpy as np
 import pyarrow as pa
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from privet.answers import Law
 from privet.data import encode, open_table
 from privet.engines import MemoryEngine
-from privet.learners import GreedyTreeClassifier
-from privet.privacy import Budget, ChosenSplits, Ledger, Protected, StudyBits
-from privet.privacy.budget import Number, exact
+from privet.estimators import GreedyTreeClassifier
+from privet.privacy import Budget, Charge, Ledger, Protected, Repeatable
+from privet.privacy.laws import ScoreChange
 from privet.schema import Schema
-from privet.structure import MultiwayTrees, Splits
 from privet.studies.curves import Row, summary
 from privet.studies.datasets import real_table
 
 
-class WeakerChoices(Protected):
-    """Rows of which splits are chosen with a part of the exponent that the price allows."""
+class WeakerChoices(Repeatable):
+    """Repeatable noise by which everything is chosen with a part of the exponent that its price allows."""
 
-    __slots__ = ("exponent",)
+    def __init__(self, seed: int, exponent: Fraction) -> None:
+        super().__init__(seed)
+        self._exponent = exponent
 
-    exponent: Fraction
-
-    def choose_split(
-        self,
-        trees: MultiwayTrees,
-        splits: Splits,
-        criterion: str,
-        *,
-        epsilon: Number | None = None,
-        rho: Number | None = None,
-    ) -> ChosenSplits:
-        """Choose at a part of ε; all of it is charged."""
-        part = self.exponent * exact(epsilon or 0)
-        return super().choose_split(trees, splits, criterion, epsilon=part)
+    def law_of(self, charge: Charge) -> Law:
+        """See `Mechanisms.law_of`."""
+        law = super().law_of(charge)
+        chosen = isinstance(charge.change, ScoreChange)
+        return Law(law.name, self._exponent * law.parameter) if chosen else law
 
 
 @dataclass(frozen=True)
@@ -59,9 +52,7 @@ class Way:
         estimator = self.learner(**{**self.parameters, **more})
         account = Ledger().create("study", Budget(estimator.epsilon))
         engine = MemoryEngine(lambda: encode(open_table(rows, schema), schema, y))
-        people = WeakerChoices(engine, schema, account, StudyBits(seed))
-        people.exponent = self.exponent
-        return estimator.fit(people)
+        return estimator.fit(Protected(engine, schema, account, WeakerChoices(seed, self.exponent)))
 
 
 def greedy(criterion: str, exponent: Fraction = Fraction(1), **more: Any) -> Way:
