@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from privet import Ledger
-from privet.privacy.margins import noise_margin
+from privet.answers import Law
+from privet.noise.samplers import LAPLACE
 from test_cli import SECRET, call, events, folder, rows, spent, with_cell, write_csv
 
 __all__ = ["call", "folder"]
@@ -41,7 +42,7 @@ def test_every_question_is_answered_and_charged(command, by, where, call):
     found = json.loads(text)
     columns = {*by[1::2], "answer"} | ({"age"} if command == "histogram" else set())
     assert code == 0 and all(set(answer) == columns for answer in found["answers"])
-    assert found["cost"]["epsilon"] == "1/4" and found["account"]["left"] == {"epsilon": 0.5}
+    assert found["cost"]["epsilon"] == "0.25" and found["account"]["left"] == {"epsilon": 0.5}
     assert found["confidence"] == 0.95 and found["margin"] > 0
     assert (WHERE in found["question"]) == bool(where)
 
@@ -68,7 +69,7 @@ def test_answers_are_near_the_truth(call):
 
 def test_the_range_shown_is_that_of_the_noise(call):
     _, text, _ = call(*ask("count"))
-    margin = noise_margin("laplace", Fraction(4), 0.95)
+    margin = Law(LAPLACE, Fraction(4)).margin(0.95)
     assert f"±{margin} of the exact one" in text
     _, text, _ = call(*ask("count", "--json"))
     assert json.loads(text)["margin"] == margin

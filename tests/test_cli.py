@@ -15,8 +15,9 @@ import pytest
 
 from privet import Categorical, Continuous, Label, Ledger, Schema, __version__, load_model
 from privet.cli import fit as fit_command
-from privet.cli.fit import LEARNERS
+from privet.cli.learners import declared_options, flag, make_estimator
 from privet.cli.main import main
+from privet.estimators import CLASSIFIERS
 from privet.kernels.predict import best_labels
 from privet.learners.score import METRICS
 from privet.privacy import ledger as ledger_module
@@ -83,7 +84,7 @@ def spent(data="people.csv"):
     return float(Ledger(f"{data}.ledger").account(Path(data).name).spent().epsilon)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", CLASSIFIERS)
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_every_learner_fits_and_says_what_it_promises(learner, delta, call):
     assert call("budget", "grant", "people.csv", "--epsilon", 1, "--delta", 1e-6)[0] == 0
@@ -251,7 +252,7 @@ USAGE = {
     "epsilon inf": ({"epsilon": "inf"}, "finite"),
     "epsilon no number": ({"epsilon": "much"}, "--epsilon"),
     "no trees": ({"trees": 0}, "--trees"),
-    "too deep": ({"depth": 99}, "max_depth"),
+    "too deep": ({"depth": 99}, "--depth"),
     "too many leaves": ({"trees": 50_000, "depth": 24}, "fewer or shallower"),
     "seed below 0": ({"seed": -1}, "--seed"),
     "folder missing": ({"out": "nowhere/model"}, "nowhere/model"),
@@ -300,14 +301,23 @@ def test_a_field_that_is_no_number_is_told_from_a_damaged_file(call):
     assert code == 3 and "is not a number" in error and "privet schema check" in error
 
 
-def test_an_option_that_a_learner_does_not_have_is_refused(call, monkeypatch):
-    class Treeless(fit_command.MajorityForestClassifier):
-        def __init__(self, epsilon=1.0):
-            super().__init__(epsilon)
+@pytest.mark.parametrize("name", declared_options())
+def test_an_option_that_a_learner_does_not_have_is_refused(name, call):
+    having = declared_options()[name]
+    words = flag(name, having[0][1])
+    value = {bool: [], int: [5], float: [0.5], str: having[0][1].among[:1]}[having[0][1].kind]
+    arguments = fit_arguments()[: -len(["--learner", "", "--trees", "", "--depth", ""])]
+    for learner in CLASSIFIERS.keys() - {learner for learner, _ in having}:
+        code, _, error = call(*arguments, "--learner", learner, words, *value)
+        assert code == 2 and f"{learner} has no {words}" in error and events() == ["budget"]
 
-    monkeypatch.setattr(fit_command, "LEARNERS", {"treeless": Treeless})
-    code, _, error = call(*fit_arguments(learner="treeless"))
-    assert code == 2 and "treeless has no --trees" in error and events() == ["budget"]
+
+def test_each_learner_takes_every_option_that_it_declares():
+    for name, having in declared_options().items():
+        for learner, parameter in having:
+            values = {bool: (True, False), float: (0.5, 0.75), int: (2, 3), str: parameter.among}
+            for value in values[parameter.kind]:
+                assert getattr(make_estimator(learner, 1.0, {name: value}), name) == value
 
 
 def test_nothing_is_refused_twice_or_charged_twice(call):

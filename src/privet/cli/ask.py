@@ -10,11 +10,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from privet.answers import NoisyChoices, NoisyTable
 from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import out, show_json, table
 from privet.data.table import require_table_file
-from privet.privacy import Account, NoisyChoices, NoisyTable, Protected, protect
+from privet.privacy import Account, Protected, protect
 from privet.schema import Schema
 
 app = typer.Typer(

@@ -21,13 +21,13 @@ from privet.audit.report import Finding, audit, audit_all, to_json
 from privet.audit.rivals import EPSILON, RIVALS, examine_rival
 from privet.audit.trial import FULL, QUICK, Effort, timed
 from privet.audit.verdict import HOLDS, NOT_REFUTED, Verdict
+from privet.checks import exact
 from privet.cli.arguments import Data, Json, SchemaFile
-from privet.cli.fit import LEARNERS
 from privet.cli.output import facts, out, show_json, table
 from privet.errors import QuestionError
+from privet.estimators import CLASSIFIERS
 from privet.model import load_model
 from privet.privacy import Budget, Ledger
-from privet.privacy.budget import exact
 from privet.progress import progress_bar
 from privet.schema import Schema
 
@@ -209,14 +209,14 @@ def _tried_on(
 
 def _estimator(name: str, epsilon: Fraction, delta: float | None) -> Any:
     """A learner by its name, refused before any work where its budget makes no sense."""
-    if name not in LEARNERS:
-        raise QuestionError(f"there is no learner {name!r}.", f"learners are {', '.join(LEARNERS)}.")
-    known = LEARNERS[name]().get_params()
+    if name not in CLASSIFIERS:
+        raise QuestionError(f"there is no learner {name!r}.", f"learners are {', '.join(CLASSIFIERS)}.")
+    known = CLASSIFIERS[name]().get_params()
     if delta and "delta" not in known:
         raise QuestionError(f"{name} has no --delta.", "leave it out.")
     Budget(epsilon, exact(delta or 0, "delta"))
-    parameters = {"epsilon": epsilon, "delta": delta or 0, "random_state": 1}
-    return LEARNERS[name](**{key: value for key, value in parameters.items() if key in known})
+    parameters: dict[str, Any] = {"epsilon": epsilon, "delta": delta or 0, "random_state": 1}
+    return CLASSIFIERS[name](**{key: value for key, value in parameters.items() if key in known})
 
 
 def _effort(quick: bool) -> Effort:

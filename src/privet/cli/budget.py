@@ -76,6 +76,20 @@ def grant(
 
 
 @app.command()
+def declare(
+    data: Data,
+    batch: Annotated[str, typer.Option(metavar="NAME", help="Name of the batch, say spring.")],
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Declare a batch of people of whom no other batch holds any: it is charged in parallel to others."""
+    account = open_account(data, ledger, name)
+    account.ledger.declare_batch(account.name, batch)
+    show_account(account.batch(batch), as_json)
+
+
+@app.command()
 def history(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json = False) -> None:
     """Show every event of the ledger; each is chained to the one before by a hash."""
     account = open_account(data, ledger, name)

@@ -19,8 +19,8 @@ from privet.cli.picture import draw_accuracy
 from privet.cli.population import SCHEMA, People, invent_people, write_people
 from privet.data import encode, open_table
 from privet.errors import BudgetExceeded
-from privet.learners import MajorityForestClassifier
-from privet.learners.base import Released
+from privet.estimators import MajorityForestClassifier
+from privet.model import LabelForest
 from privet.pictures.style import require_matplotlib
 from privet.privacy import Account, Budget, Ledger, protect
 from privet.progress import progress_bar
@@ -89,7 +89,7 @@ def _owner(tell: Console, data: Path, schema: Path) -> Account:
     return account
 
 
-def _analyst(tell: Console, data: Path, model: Path, account: Account) -> Released:
+def _analyst(tell: Console, data: Path, model: Path, account: Account) -> LabelForest:
     _head(tell, "The analyst fits a forest and pays for it")
     estimator = MajorityForestClassifier(EPSILON, random_state=0).fit(protect(data, SCHEMA, account))
     forest = estimator.model_
@@ -103,7 +103,9 @@ def _analyst(tell: Console, data: Path, model: Path, account: Account) -> Releas
     return forest
 
 
-def _compare(tell: Console, data: Path, fresh: Path, truth: np.ndarray, forest: Released) -> dict[str, float]:
+def _compare(
+    tell: Console, data: Path, fresh: Path, truth: np.ndarray, forest: LabelForest
+) -> dict[str, float]:
     _head(tell, "How good is it, on people it has never seen?")
     twin, majority = _without_privacy(data, fresh, truth)
     scores = {"majority class": majority, "private forest": _accuracy(forest, fresh, truth), "twin": twin}
@@ -189,7 +191,7 @@ def _without_privacy(data: Path, fresh: Path, truth: np.ndarray) -> tuple[float,
     return float((predicted == truth).mean()), float((truth == commonest).mean())
 
 
-def _accuracy(forest: Released, fresh: Path, truth: np.ndarray) -> float:
+def _accuracy(forest: LabelForest, fresh: Path, truth: np.ndarray) -> float:
     return float((forest.shares(fresh).argmax(axis=1) == truth).mean())
 
 

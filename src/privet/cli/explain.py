@@ -36,9 +36,10 @@ def explain(
     if plot is not None:
         require_new_picture(plot)
     released = load_model(model)
+    picture = None if plot is None else main_figure(released)
     write_report(released, page)
     if plot is not None:
-        save_picture(main_figure(released), plot)
+        save_picture(picture, plot)
     if as_json:
         show_json({"page": str(page), "picture": None if plot is None else str(plot)})
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -13,9 +13,8 @@ import typer
 
 from privet.cli.arguments import Data, Json
 from privet.cli.output import facts, out, require_new_file, show_json
-from privet.kernels.predict import best_labels
 from privet.model import load_model
-from privet.schema import Scalar
+from privet.model.protocol import Predictions
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by fit.")]
 STANDARD_OUTPUT = Path("-")
@@ -35,47 +34,51 @@ def predict(
     """
     if out_file != STANDARD_OUTPUT:
         require_new_file(out_file)
-    released = load_model(model)
-    values = released.schema.label.values
-    shares = released.shares(data)
+    told = load_model(model).predictions(data)
     if out_file == STANDARD_OUTPUT and as_json:
-        show_json(_predictions(values, shares))
+        show_json(_plain(told))
         return
     if out_file == STANDARD_OUTPUT:
-        _write_csv(sys.stdout, values, shares)
+        _write_csv(sys.stdout, told)
         return
     with out_file.open("w", newline="", encoding="utf-8") as lines:
-        _write_csv(lines, values, shares)
+        _write_csv(lines, told)
+    n_rows = len(told.values)
     if as_json:
-        show_json({"predictions": str(out_file), "rows": len(shares)})
+        show_json({"predictions": str(out_file), "rows": n_rows})
     else:
-        out.print(f"Wrote {len(shares):,} predictions to {out_file}.", soft_wrap=True)
+        out.print(f"Wrote {n_rows:,} predictions to {out_file}.", soft_wrap=True)
 
 
 def describe(model: Model, as_json: Json = False) -> None:
     """Show a model's privacy card and its structure."""
     released = load_model(model)
-    structure = released.describe()
     if as_json:
-        show_json({"card": released.card.to_dict(), "structure": structure})
+        show_json(released.to_dict())
         return
     out.print("[bold]Privacy card[/bold]")
     out.print(facts(released.card.rows()))
     out.print("\n[bold]Structure[/bold]")
-    out.print(facts((name, _text(value)) for name, value in structure.items()))
+    out.print(facts((name, _text(value)) for name, value in released.describe().items()))
 
 
-def _predictions(values: Sequence[Scalar], shares: np.ndarray) -> list[dict[str, Any]]:
-    rows = zip(best_labels(shares, values), shares.round(6).tolist(), strict=True)
-    names = [str(value) for value in values]
-    return [{"prediction": values[i], "shares": dict(zip(names, row, strict=True))} for i, row in rows]
+def _plain(told: Predictions) -> list[dict[str, Any]]:
+    rows = [dict(zip(told.shares, row, strict=True)) for row in _rounded(told)]
+    if not rows:
+        return [{"prediction": value} for value in told.values]
+    return [{"prediction": v, "shares": row} for v, row in zip(told.values, rows, strict=True)]
 
 
-def _write_csv(lines: TextIO, values: Sequence[Scalar], shares: np.ndarray) -> None:
+def _write_csv(lines: TextIO, told: Predictions) -> None:
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["prediction", *(f"share_{value}" for value in values)])
-    rows = zip(best_labels(shares, values), shares.round(6).tolist(), strict=True)
-    writer.writerows([values[i], *row] for i, row in rows)
+    writer.writerow(["prediction", *(f"share_{label}" for label in told.shares)])
+    rows = _rounded(told) or [[] for _ in told.values]
+    writer.writerows([value, *row] for value, row in zip(told.values, rows, strict=True))
+
+
+def _rounded(told: Predictions) -> list[list[float]]:
+    """Shares row by row."""
+    return np.array(list(told.shares.values())).T.round(6).tolist()
 
 
 def _text(value: object) -> str:

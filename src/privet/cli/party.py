@@ -13,9 +13,10 @@ from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import facts, out, require_new_file, show_json, warn
 from privet.data.table import require_table_file
-from privet.errors import ModelFileError, QuestionError
+from privet.errors import QuestionError
 from privet.model import CountForest, UnionForest, load_model
 from privet.model.file import read_whole
+from privet.model.voting import VOTINGS
 from privet.parties import (
     PublicStructure,
     SignedVector,
@@ -86,7 +87,8 @@ def structure(
     trees: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of trees.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
     voting: Annotated[
-        str, typer.Option(metavar="NAME", help="How the merged model reads its leaves.")
+        str,
+        typer.Option(metavar="NAME", help=f"How the merged model reads its leaves: {', '.join(VOTINGS)}."),
     ] = "posterior",
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Public seed of the trees.")
@@ -197,13 +199,10 @@ def _merged(files: list[Path], keys: Path | None) -> CountForest:
 
 
 def _united(files: list[Path], voting: str | None) -> UnionForest:
-    models = {path.stem: load_model(path) for path in files}
+    models = {path.stem: load_model(path, CountForest) for path in files}
     if len(models) < len(files):
         raise QuestionError("two of these files have the same name.", "name each after its party.")
-    for path, model in zip(files, models.values(), strict=True):
-        if not isinstance(model, CountForest):
-            raise ModelFileError(f"{str(path)!r} is not a count forest.", "fit with --learner count-forest.")
-    return unite(models, voting)  # type: ignore[arg-type]
+    return unite(models, voting)
 
 
 def _report(title: str, told: dict[str, Any], as_json: bool) -> None:

@@ -9,8 +9,7 @@ import typer
 
 from privet.cli.arguments import Data, Json, SchemaFile
 from privet.cli.output import out, require_new_file, show_json, table, warn
-from privet.data import draft_schema, outside_counts
-from privet.data.draft import NOT_A_NUMBER, TOO_MANY_ROWS
+from privet.data.draft import NOT_A_NUMBER, TOO_MANY_ROWS, draft_schema, outside_counts
 from privet.schema import Schema
 
 app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)

@@ -12,8 +12,8 @@ from privet.cli.budget import account_state, show_account
 from privet.cli.model import Model
 from privet.cli.output import facts, out, show_json
 from privet.data.table import require_table_file
-from privet.learners import private_score
-from privet.learners.score import METRICS, PrivateScore, check_metric
+from privet.estimators import PrivateScore, private_score
+from privet.learners.score import METRICS, check_metric
 from privet.model import load_model
 from privet.privacy import Account, Budget
 
