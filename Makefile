@@ -11,12 +11,12 @@ export PRIVET_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint bench studies stand docs lock clean
+.PHONY: demo test lint trust bench studies stand docs lock clean
 
 demo: $(READY)
 	$(BIN)/privet demo --out out
 
-test: $(READY) lint
+test: $(READY) lint docs
 	$(BIN)/pytest -n 2
 
 lint: $(READY)
@@ -24,6 +24,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.contracts
+	$(BIN)/python -m tools.trust --quiet
+
+# What must be right for ε to hold. RAISE=1 writes down what there is as what is allowed.
+trust: $(READY)
+	$(BIN)/python -m tools.trust $(if $(RAISE),--raise)
 
 bench: $(READY) $(RIVALS)/ready
 	$(BIN)/python -m bench $(BENCH)
