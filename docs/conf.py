@@ -4,11 +4,15 @@ import json
 from math import exp
 from pathlib import Path
 
+import privet
+from privet.model import MODELS
+from privet.model.voting import NODE_WAYS, WAYS
+from privet.privacy.questions import QUESTIONS
 from privet.version import __version__
 
 project = "PRIVET"
-author = "The PRIVET authors"
-copyright = "The PRIVET authors"
+author = "PRIVET developers"
+copyright = "PRIVET developers"
 version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -45,4 +49,37 @@ def bands_table() -> str:
     return "\n".join(lines)
 
 
-myst_substitutions = {"epsilon_table": epsilon_table(), "bands_table": bands_table()}
+def voting_table() -> str:
+    """The ways of voting, as they are declared."""
+    lines = ["| voting | trees with counts | a leaf says |", "|---|---|---|"]
+    lines += [f"| `{name}` | of leaves | {way.words} |" for name, way in WAYS.items()]
+    offered = ((name, way) for name, way in NODE_WAYS.items() if way.offered)
+    return "\n".join([*lines, *(f"| `{name}` | of every node | {way.words} |" for name, way in offered)])
+
+
+def models() -> str:
+    """The classes of models, as they are declared."""
+    lines = ["```{eval-rst}"]
+    for model in MODELS:
+        public = model.__name__ in privet.__all__
+        lines += [f".. autoclass:: {'privet' if public else model.__module__}.{model.__name__}"]
+        lines += ["   :members:", "   :inherited-members:", "   :exclude-members: from_file", ""]
+    return "\n".join([*lines, "```"])
+
+
+def questions() -> str:
+    """The kinds of questions, as they are declared."""
+    lines = ["```{eval-rst}"]
+    for kind in QUESTIONS.values():
+        lines += [f".. autoclass:: {kind.__module__}.{kind.__name__}", ""]
+        lines += [f"   Asked by ``{kind.method}``.", ""]
+    return "\n".join([*lines, "```"])
+
+
+myst_substitutions = {
+    "epsilon_table": epsilon_table(),
+    "bands_table": bands_table(),
+    "voting_table": voting_table(),
+    "models": models(),
+    "questions": questions(),
+}

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 import privet
+from privet.model import MODELS
+from privet.model.voting import WAYS
+from privet.privacy.questions import QUESTIONS
 
 ROOT = Path(privet.__file__).parents[2]
+SOURCE = ROOT / "src" / "privet"
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
+def page(name):
+    """A page with what is put into it when the documentation is built."""
+    text = (ROOT / "docs" / name).read_text()
+    for key, value in runpy.run_path(str(ROOT / "docs" / "conf.py"))["myst_substitutions"].items():
+        text = text.replace("{{ " + key + " }}", value)
+    return text
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return page("api.md")
+
+
 @pytest.mark.parametrize("name", privet.__all__)
-def test_public_names_are_documented(name):
-    assert re.search(rf"\b{name}\b", (ROOT / "docs" / "api.md").read_text())
+def test_public_names_are_documented(name, reference):
+    assert re.search(rf"\b{name}\b", reference)
     assert name.startswith("__") or getattr(privet, name).__doc__
+
+
+def test_the_reference_names_every_model_and_way_of_voting(reference):
+    for model in MODELS:
+        assert f".{model.__name__}\n" in reference
+    for name, way in WAYS.items():
+        assert f"| `{name}` | of leaves | {way.words} |" in reference
+
+
+def test_the_reference_names_every_question(reference):
+    for name, kind in QUESTIONS.items():
+        assert f".{kind.__name__}\n" in reference and f"``{name}``" in reference
+        assert "Privacy\n" in kind.__doc__
 
 
 EXAMPLES = (
@@ -48,6 +79,22 @@ def test_proof_notes_named_in_the_code_exist():
     assert {"Permute-and-flip", "Parallel composition"} <= named
     for title in named:
         assert re.search(rf"^#+ .*{re.escape(title)}", text, re.MULTILINE), title
+
+
+def test_proof_notes_are_tied_to_code_that_exists():
+    """Files and names after ``Code:``, up to the tests or the end of the paragraph."""
+    files = {p.relative_to(ROOT / "src" / "privet").as_posix(): p.read_text() for p in SOURCE.rglob("*.py")}
+    code, named = "\n".join(files.values()), 0
+    for note in (ROOT / "docs" / "proofs").glob("*.md"):
+        for paragraph in re.findall(r"Code: (.*?)(?:Tests?[:,]|\n\n|\Z)", note.read_text(), re.DOTALL):
+            for name in re.findall(r"`([\w./]+)[^`]*`", paragraph):
+                last = re.escape(name.split(".")[-1])
+                defined = rf"(?:def|class) {last}\b|^\s*{last}\b.* = |= \"{last}\""
+                folder = SOURCE / name.removeprefix("privet.")
+                known = name in files or folder.is_dir() or re.search(defined, code, re.MULTILINE)
+                assert known, (note.name, name)
+                named += 1
+    assert named > 60
 
 
 def test_proof_notes_are_tied_to_tests_that_exist():
