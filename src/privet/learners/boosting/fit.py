@@ -30,7 +30,8 @@ from privet.learners.boosting.shapes import (
     ShapeSteps,
     Start,
     first_shapes,
-    started,
+    first_step,
+    start_length,
 )
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
 from privet.learners.purse import Purse, sd_of
@@ -65,7 +66,7 @@ class Fit:
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:
-            additive = self._fit_trees(plan, additive, margins, start, shapes, intercept, n_rows)
+            additive = self._fit_trees(plan, additive, margins, shapes, intercept, n_rows)
         n_trees = plan.rounds * plan.n_trees
         sizes = {
             "questions": len(self.protected.asked) - before,
@@ -139,11 +140,12 @@ class Fit:
         n_rows = max(self._n_rows(totals), 10.0)
         start = Start.of(class_shares(totals, n_rows), totals.sd / n_rows)
         shapes = first_shapes(margins, start)
+        length = start_length(shapes, plan.overlap)
         n_scores = len(start.intercept)
         additive = Additive(
             bins,
             start.intercept,
-            np.concatenate(started(shapes, plan.overlap)),
+            length * np.concatenate(shapes.values),
             np.zeros((0, plan.depth), np.int32),
             np.zeros((bins.n_bins, 0), np.uint8),
             np.zeros((0, 1 << plan.depth, n_scores)),
@@ -165,6 +167,7 @@ class Fit:
         asked_margins = [margins[j] for j in asked]
         steps = ShapeSteps(
             asked_margins,
+            first_step(margins, start, shapes, asked, start_length(shapes, plan.overlap), sd),
             start.curvature,
             shapes.scale,
             sd,
@@ -188,7 +191,6 @@ class Fit:
         plan: Plan,
         additive: Additive,
         margins: Sequence[Margin],
-        start: Start,
         shapes: Shapes,
         intercept: InterceptFilter,
         n_rows: float,
@@ -206,18 +208,18 @@ class Fit:
             grown = extended(additive, features, turns)
             # Trees that all look at one feature say the same: together they may take one step, not more.
             safe = replace(plan, tree_step=min(plan.tree_step, 1 / float((weights**2).sum())))
-            additive, steps = self._fit_round(safe, grown, start, intercept, n_rows)
+            additive, steps = self._fit_round(safe, grown, intercept, n_rows)
             energy = level_energy(additive.leaves[-plan.n_trees :], steps.shares)
             weights = favoured(weights, features, energy)
         return additive
 
     def _fit_round(
-        self, plan: Plan, additive: Additive, start: Start, intercept: InterceptFilter, n_rows: float
+        self, plan: Plan, additive: Additive, intercept: InterceptFilter, n_rows: float
     ) -> tuple[Additive, LeafSteps]:
         rows_share, gradients_share = plan.leaf_shares(self.purse)
         sd = sd_of(plan.leaf_gradients(self.purse, self.n_labels))
         noisy_rows = self._ask(LeafRows(additive, plan.n_trees), rows_share)
-        steps = LeafSteps(noisy_rows.values, n_rows, start.curvature, sd, plan, self.purse)
+        steps = LeafSteps(noisy_rows.values, n_rows, sd, plan, self.purse)
         sum_variance = sd**2 * (1 << plan.depth) / plan.n_trees
         for _ in range(plan.tree_passes):
             noisy = self._ask(LeafGradients(additive, plan.n_trees), gradients_share).values

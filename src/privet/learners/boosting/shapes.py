@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -141,8 +142,8 @@ def applied(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return np.asarray(known @ sums if known.ndim == 2 else known[:, None] * sums)
 
 
-def _trace(known: np.ndarray) -> float:
-    return float(np.trace(known) if known.ndim == 2 else known.sum())
+def _diagonal(known: np.ndarray) -> np.ndarray:
+    return np.diag(known) if known.ndim == 2 else known
 
 
 @dataclass(frozen=True)
@@ -195,10 +196,44 @@ def _likely_scale(priors: Sequence[ShapePrior], answers: Sequence[tuple[np.ndarr
     return float(np.sqrt((odds * np.square(SHAPE_SCALES)).sum() / odds.sum()))
 
 
-def started(shapes: Shapes, overlap: float) -> list[np.ndarray]:
-    """Shapes shrunk for what they repeat of each other."""
+def start_length(shapes: Shapes, overlap: float) -> float:
+    """Share of the shapes to start with: less, the more of them there are that may repeat each other."""
     effective = shapes.energy.sum() ** 2 / max((shapes.energy**2).sum(), 1e-12)
-    return [value / (1 + (effective - 1) * overlap) for value in shapes.values]
+    return float(1 / (1 + (effective - 1) * overlap))
+
+
+class Step(NamedTuple):
+    """A step of some shapes, and the slope that it was taken along.
+
+    Attributes
+    ----------
+    moves : list of (bins, scores)
+    length : float
+        Share of what each shape alone would have moved.
+    slope : float
+        Gradients times moves, less what their noise adds to it.
+    sd : float
+        Noise of the slope along the moves in the next answer.
+    """
+
+    moves: list[np.ndarray]
+    length: float
+    slope: float
+    sd: float
+
+
+def first_step(
+    margins: Sequence[Margin], start: Start, shapes: Shapes, asked: Sequence[int], length: float, sd: float
+) -> Step:
+    """The start itself, as a step of the shapes that are asked next, with noise ``sd``."""
+    moves, slope = [], 0.0
+    for j in asked:
+        sums, variance = start.gradients(margins[j])
+        known = ShapePrior.of(margins[j], start.curvature).posterior_map(shapes.scale, variance)
+        moves.append(length * shapes.values[j])
+        bias = (_diagonal(known) * variance).sum() * sums.shape[1]
+        slope += float((sums * moves[-1]).sum() - length * bias)
+    return Step(moves, length, slope, sd * sqrt(_inner(moves, moves)))
 
 
 class InterceptFilter:
@@ -231,9 +266,14 @@ class InterceptFilter:
 class ShapeSteps:
     """The steps of a stage, whose length may adapt.
 
+    The slope that is left along the last step says how long it should have been. Where it points back, shapes
+    that repeat each other have gone too far together: the part that was too much is taken back.
+
     Parameters
     ----------
     margins : of the asked features
+    last : Step
+        How their shapes started.
     curvature, scale : float
     sd : float
         Noise of one pass.
@@ -245,6 +285,7 @@ class ShapeSteps:
     def __init__(
         self,
         margins: Sequence[Margin],
+        last: Step,
         curvature: float,
         scale: float,
         sd: float,
@@ -261,7 +302,7 @@ class ShapeSteps:
         sizes = np.array([len(m.mass) for m in margins])
         self._weights = (1 / sizes) / (1 / sizes).sum()
         self.sum_variance = sd**2 / (1 / sizes).sum()
-        self._last: tuple[list[np.ndarray], float, float] | None = None
+        self._last, self._first = last, True
 
     def take(self, noisy_blocks: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
         """Pooled sum of all gradients, and a step of every asked shape."""
@@ -270,28 +311,34 @@ class ShapeSteps:
             block - (block.sum(axis=0) - pooled) / len(block) - margin.shares[:, None] * pooled
             for block, margin in zip(noisy_blocks, self._margins, strict=True)
         ]
-        if self._adapt:
-            self._change_length(centred)
-        steps = [
+        back = self._look_back(centred)
+        earlier = self._last.moves
+        moves = [
             self._step * margin.centred(applied(known, block))
             for margin, known, block in zip(self._margins, self._maps, centred, strict=True)
         ]
         n_scores = noisy_blocks[0].shape[1]
-        bias = self._step * self._sd**2 * sum(_trace(m) for m in self._maps) * n_scores
-        self._last = (steps, _inner(steps, centred) - bias, self._sd * sqrt(_inner(steps, steps)))
-        return np.asarray(pooled), steps
+        bias = self._step * self._sd**2 * sum(_diagonal(m).sum() for m in self._maps) * n_scores
+        slope = _inner(moves, centred) - bias
+        self._last = Step(moves, self._step, slope, self._sd * sqrt(_inner(moves, moves)))
+        return np.asarray(pooled), [move - back * last for move, last in zip(moves, earlier, strict=True)]
 
-    def _change_length(self, centred: list[np.ndarray]) -> None:
-        """Secant: the slope left along the last step says how long it should have been."""
-        if self._last is None:
-            return
-        steps, before, sd = self._last
-        if before <= 0:
-            return
-        left, left_sd = _inner(steps, centred) / before, sd / before
+    def _look_back(self, centred: list[np.ndarray]) -> float:
+        """Secant: change the length by the slope that is left; the part of the last step to take back."""
+        last, first = self._last, self._first
+        self._first = False
+        if last.slope <= 0:
+            return 0.0
+        left, left_sd = _inner(last.moves, centred) / last.slope, last.sd / last.slope
         trust = 1 / (1 + (left_sd / 0.3) ** 2)
         factor = LEFT_OVER / max(1 - left, 0.15) if left < 1 else 1.5
-        self._step = min(self._step * float(np.clip(factor**trust, 1 / 3, 2)), LONGEST_STEP)
+        wanted = min(last.length * float(np.clip(factor**trust, 1 / 3, 2)), LONGEST_STEP)
+        if left < 0:
+            self._step = min(self._step, wanted)
+            return trust * left / (left - 1)
+        if self._adapt and not first:
+            self._step = wanted
+        return 0.0
 
 
 def _inner(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:
