@@ -19,6 +19,7 @@ from privet.data.discreet import discreet
 from privet.errors import BudgetError, PrivetError, QuestionError
 from privet.kernels.count import count_leaves
 from privet.privacy import Charge, Cost, Protected, Repeatable
+from privet.privacy.question import taken
 from privet.privacy.questions.boosting import BinGradients, BinRows, LabelRows, LeafGradients, LeafRows
 from privet.privacy.questions.columns import Choice, ColumnRows, Quantile, RowCount
 from privet.privacy.questions.trees import FrequentCells, LeafLabelRows
@@ -488,3 +489,89 @@ class Remote(Rows):
 def test_what_is_asked_of_rows_can_travel_to_where_they_lie(question):
     answers = [walled(engine, Repeatable(3))[0].ask(question, ONE) for engine in (Meddling(), Remote())]
     assert np.array_equal(answers[0].values, answers[1].values)
+
+
+# What says of its own type what is not true.
+
+
+class EqualToAll(type):
+    """A type that says it equals the one that is looked for."""
+
+    def __eq__(cls, other):
+        return True
+
+    def __hash__(cls):
+        return hash(LabelRows)
+
+
+class Exact(metaclass=EqualToAll):
+    """A question whose release lets the exact answer out."""
+
+    def copied(self):
+        return self
+
+    def check(self, schema):
+        pass
+
+    def charge(self, schema, cost):
+        return LabelRows.plan(cost)
+
+    def rehearse(self, terms, mechanisms):
+        pass
+
+    def read(self, rows, terms):
+        return rows.sum(lambda batch: np.bincount(batch.labels))
+
+    def release(self, exact, terms, mechanisms):
+        return exact
+
+
+class Turning(metaclass=EqualToAll):
+    """False when it is counted, true when it is priced, a number of numpy if anybody asks."""
+
+    looks = 0
+
+    @property
+    def __class__(self):
+        return np.float64
+
+    def __bool__(self):
+        self.looks += 1
+        return self.looks < 3
+
+
+def test_no_type_is_believed_that_says_it_equals_a_question():
+    protected, account = walled()
+    with pytest.raises(QuestionError, match="not a question that the wall knows"):
+        protected.ask(Exact(), Cost.pure("0.001"))
+    assert account.spent().epsilon == 0 and not protected.asked
+
+
+@pytest.mark.parametrize("turning", [Turning, type("Posing", (), dict(vars(Turning)))])
+def test_no_value_is_believed_that_says_it_is_a_number(turning):
+    protected, account = walled()
+    for question in (LeafLabelRows(stump(), turning()), RowCount(turning()), Quantile("x", turning())):
+        with pytest.raises(QuestionError, match="a question cannot hold"):
+            protected.ask(question, ONE)
+    assert account.spent().epsilon == 0 and not protected.asked
+
+
+def test_a_fraction_and_a_number_of_numpy_are_copied_by_their_value():
+    class Odd(np.float64):
+        def item(self):
+            return Turning()
+
+        def __array__(self, *args, **more):
+            return np.array([Turning()])
+
+    half = Fraction(1, 2)
+    copy = taken(half)
+    half._numerator = 7
+    assert copy == Fraction(1, 2)
+    assert type(taken(Odd(3))) is float and taken(Odd(3)) == 3
+    assert type(taken(np.bool_(True))) is bool and type(taken(np.uint8(3))) is int
+
+
+def test_the_key_of_a_questions_rows_is_in_no_text():
+    draws = Repeatable(1).row_draws()
+    assert draws.key and "key" not in repr(draws)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import shake_128
 
 import numpy as np
@@ -83,7 +83,7 @@ class RowDraws:
     one question, or one parting, and never leaves.
     """
 
-    key: bytes
+    key: bytes = field(repr=False)
 
     def below(self, bound: int, rows: np.ndarray) -> np.ndarray:
         """A uniform integer below ``bound`` (1 … 2³²) for each row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from types import NoneType
@@ -23,7 +24,7 @@ from privet.soundness import check_sound
 from privet.structure import STRUCTURES
 
 Answer = TypeVar("Answer")
-PLAIN = (NoneType, bool, int, float, str, Fraction)
+PLAIN = (NoneType, bool, int, float, str)
 
 
 @dataclass(frozen=True)
@@ -152,23 +153,31 @@ def cost_of(question: Question[Any], schema: Schema, epsilon: Number | None, rho
     return cost
 
 
+def one_of(kind: type, kinds: Iterable[type]) -> bool:
+    """Whether a type is itself one of some: a type may say of itself that it equals any other."""
+    return any(kind is known for known in kinds)
+
+
 def taken(value: Any) -> Any:
     """A copy of what was handed in, of known types alone: checked and used is then one and the same.
 
-    A subclass could bring code along, and an array or a list could change between two readings.
+    A subclass could bring code along, and an array or a list could change between two readings. Nothing that
+    a value says of its own type is believed.
     """
     kind = type(value)
-    if kind in PLAIN:
+    if kind is Fraction:
+        return Fraction(int(value.numerator), int(value.denominator))  # its parts can be written into
+    if one_of(kind, PLAIN):
         return value
     if kind is np.ndarray and value.dtype.kind in "biufU":
         return np.array(value)
-    if isinstance(value, np.number | np.bool_):
-        return np.array(value).item()
-    if isinstance(value, str):
+    if issubclass(kind, np.number | np.bool_):
+        return np.generic.item(value)
+    if issubclass(kind, str):
         return str.__str__(value)
-    if kind in (list, tuple):
+    if kind is list or kind is tuple:
         return tuple(map(taken, tuple(value)))
-    if kind in STRUCTURES:
+    if one_of(kind, STRUCTURES):
         return kind(*(taken(getattr(value, field.name)) for field in fields(kind)))
     raise QuestionError(
         f"a question cannot hold a {kind.__name__}.", "give numbers, text, lists, arrays, trees or bins."

@@ -14,13 +14,13 @@ from privet.privacy.budget import Cost, in_sequence
 from privet.privacy.charges import PLANS, Charge, Receipt
 from privet.privacy.ledger import Account
 from privet.privacy.mechanisms import Mechanisms, Secure
-from privet.privacy.question import Answer, Question, Terms
+from privet.privacy.question import Answer, Question, Terms, one_of
 from privet.privacy.questions import QUESTIONS
 from privet.schema import Schema
 
 Result = TypeVar("Result")
 
-KINDS = frozenset(QUESTIONS.values())
+KINDS = tuple(QUESTIONS.values())
 
 
 class Wall:
@@ -87,7 +87,7 @@ class Wall:
         one person moves the exact answer. The question is copied before it is checked, its price does not
         depend on rows, and the charge is on disk before a row is read. Proof: *Sequence*.
         """
-        if type(question) not in KINDS or type(cost) is not Cost:
+        if not one_of(type(question), KINDS) or type(cost) is not Cost:
             # No subclass: it could bring code along.
             raise QuestionError("this is not a question that the wall knows.", f"ask {', '.join(QUESTIONS)}.")
         question, cost = type(question).copied(question), replace(cost)

@@ -182,7 +182,7 @@ def _scored(outcome: tuple[Any, Any]) -> tuple[Any, float]:
     """What a run made and its score; what is not a number is the worst."""
     try:
         made, score = outcome
-        return made, -inf if isnan(score) else score
+        return made, -inf if isnan(score) else float(score)
     except (TypeError, ValueError, OverflowError):
         raise QuestionError("a run must return what it made and its score, a number.") from None
 
