@@ -575,3 +575,42 @@ def test_a_fraction_and_a_number_of_numpy_are_copied_by_their_value():
 def test_the_key_of_a_questions_rows_is_in_no_text():
     draws = Repeatable(1).row_draws()
     assert draws.key and "key" not in repr(draws)
+
+
+def test_no_thread_takes_from_a_plan_or_reads_while_another_is_asking():
+    waited, threads = [], []
+
+    def meddle():
+        if threads:
+            return
+        for step in (
+            lambda: protected.refine([RowCount.plan(ONE)]),
+            lambda: protected.reserve([RowCount.plan(ONE)]),
+            lambda: protected.ask(RowCount(), ONE),
+        ):
+            threads.append(threading.Thread(target=step))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(0.1)
+            waited.append(thread.is_alive())
+
+    protected, account = walled(Meddling(meddle))
+    protected.reserve([RowCount.plan(ONE)] * 2)
+    protected.ask(RowCount(), ONE)
+    for thread in threads:
+        thread.join()
+    assert waited == [True] * 3
+    assert sum(charge.cost.epsilon for charge in protected.asked) <= account.spent().epsilon
+
+
+def test_two_plans_are_settled_by_one_thread_at_a_time():
+    protected, _ = walled()
+    protected.reserve([RowCount.plan(ONE)], instead=[RowCount.plan(ONE)] * 2)
+    with protected._lock:
+        other = threading.Thread(target=protected.settle, args=(True,))
+        other.start()
+        other.join(0.1)
+        assert other.is_alive() and protected._unsettled
+    other.join()
+    assert not protected._unsettled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from threading import RLock
 from typing import NoReturn, TypeVar
 
 from privet.data.discreet import read_discreetly
@@ -27,8 +28,8 @@ class Wall:
     """Rows, the account that pays for them, and the only way to reach them."""
 
     __slots__ = (
-        *("_account", "_asked", "_engine", "_instead", "_mechanisms", "_planned", "_process", "_receipt"),
-        *("_schema", "_unsettled"),
+        *("_account", "_asked", "_engine", "_instead", "_lock", "_mechanisms", "_planned", "_process"),
+        *("_receipt", "_schema", "_unsettled"),
     )
 
     def __init__(
@@ -44,6 +45,8 @@ class Wall:
         self._unsettled = False
         self._process = os.getpid()
         self._receipt: Receipt | None = None
+        # One thread at a time: between a look at the plan and a change of it nobody else may take from it.
+        self._lock = RLock()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise QuestionError("protected rows cannot be copied or pickled.", "pass the object itself.")
@@ -95,13 +98,14 @@ class Wall:
         charge = question.charge(self.schema, cost)
         terms = Terms(self.schema, cost, self._mechanisms.law_of(charge), self._mechanisms.row_draws())
         question.rehearse(terms, self._mechanisms)
-        self._pay(charge)
-        try:
-            exact = self._quietly(lambda: question.read(self._engine, terms))
-        except DataError:
-            self._give_back()
-            raise
-        self._asked.append(charge)
+        with self._lock:
+            self._pay(charge)
+            try:
+                exact = self._quietly(lambda: question.read(self._engine, terms))
+            except DataError:
+                self._give_back()
+                raise
+            self._asked.append(charge)
         return self._quietly(lambda: question.release(exact, terms, self._mechanisms))
 
     def reserve(self, plan: Sequence[Charge], instead: Sequence[Charge] = ()) -> None:
@@ -112,10 +116,11 @@ class Wall:
         which is followed: see `settle`.
         """
         plans = _charges(plan), _charges(instead)
-        self._receipt = self._account.reserve(plans[0], self.schema.fingerprint, plans[1])
-        self._planned, self._instead = plans
-        self._unsettled = bool(self._instead)
-        self._process = os.getpid()
+        with self._lock:
+            self._receipt = self._account.reserve(plans[0], self.schema.fingerprint, plans[1])
+            self._planned, self._instead = plans
+            self._unsettled = bool(self._instead)
+            self._process = os.getpid()
 
     def settle(self, instead: bool) -> None:
         """Go on with the plan that was reserved, or with the one to be followed instead of it.
@@ -125,12 +130,13 @@ class Wall:
         Answers so far may decide which, also between a plan that is within (ε, δ) by its sum in ε and one
         that is by its sum in ρ. Proof: *Either accounting*.
         """
-        if not self._unsettled or self._receipt is None:
-            raise QuestionError("there are no two plans to settle between.", "reserve both first.")
         other = bool(instead)
-        self._account.settle(self._receipt, PLANS[other])
-        self._planned, self._instead = self._instead if other else self._planned, []
-        self._unsettled = False
+        with self._lock:
+            if not self._unsettled or self._receipt is None:
+                raise QuestionError("there are no two plans to settle between.", "reserve both first.")
+            self._account.settle(self._receipt, PLANS[other])
+            self._planned, self._instead = self._instead if other else self._planned, []
+            self._unsettled = False
 
     def refine(self, plan: Sequence[Charge]) -> None:
         """Replace what is left of the plan by questions that cost no more than it.
@@ -140,13 +146,14 @@ class Wall:
         Whatever the answers so far, the questions left cost no more than was reserved for them: the
         two compose in sequence. Proof: *Sequence*.
         """
-        if self._unsettled:
-            raise QuestionError("there are two plans to settle between.", "settle first.")
         charges = _charges(plan)
-        wanted, left = (in_sequence(c.cost for c in part) for part in (charges, self._planned))
-        if charges and wanted.exceeds(left):
-            raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
-        self._planned = charges
+        with self._lock:
+            if self._unsettled:
+                raise QuestionError("there are two plans to settle between.", "settle first.")
+            wanted, left = (in_sequence(c.cost for c in part) for part in (charges, self._planned))
+            if charges and wanted.exceeds(left):
+                raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
+            self._planned = charges
 
     def _pay(self, charge: Charge) -> None:
         """Charge a question that stands alone, or take it off the plan that was paid for."""
