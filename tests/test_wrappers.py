@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -21,6 +27,7 @@ WRAPPED = {
     "bagging": lambda e: BaggingClassifier(e, n_estimators=2),
     "calibration": lambda e: CalibratedClassifierCV(e, cv=2),
     "stacking": lambda e: StackingClassifier([("one", e)], cv=2),
+    "threshold": lambda e: TunedThresholdClassifierCV(e, cv=2),
     "grid": lambda e: GridSearchCV(e, {"max_depth": [1, 2]}, cv=2, error_score="raise"),
     "random": lambda e: RandomizedSearchCV(e, {"max_depth": [1, 2]}, n_iter=1, cv=2, error_score="raise"),
     "inside a pipeline": lambda e: GridSearchCV(
@@ -40,9 +47,22 @@ def test_a_wrapper_that_breaks_the_promise_is_refused_while_it_is_free(name):
     assert account.spent().rho == 0
 
 
-def test_bagging_is_recognised_in_workers_too():
-    with pytest.raises(QuestionError, match="bagging copies rows"):
-        BaggingClassifier(learner(), n_estimators=2, n_jobs=2).fit(X, Y)
+@pytest.mark.parametrize("name", WRAPPED)
+def test_a_wrapper_is_recognised_before_it_sends_workers(name):
+    with pytest.raises(QuestionError, match=r"private rows without noise|bagging copies rows"):
+        WRAPPED[name](learner()).set_params(n_jobs=2).fit(X, Y)
+
+
+def test_a_search_that_fits_nothing_again_is_recognised_in_workers_too():
+    search = GridSearchCV(learner(), {"max_depth": [1, 2]}, cv=2, n_jobs=2, refit=False)
+    with pytest.raises(QuestionError, match="private rows without noise"):
+        search.fit(X, Y)
+
+
+def test_a_wrapper_can_be_copied_and_a_fixed_threshold_be_used():
+    assert clone(GridSearchCV(learner(), {"max_depth": [1]})).estimator.max_depth == 1
+    fixed = FixedThresholdClassifier(learner(), threshold=0.3, response_method="predict_proba")
+    assert fixed.fit(X, Y).predict(X).shape == (200,)
 
 
 def test_a_pipeline_is_not():

@@ -92,6 +92,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
         sizes = np.array([told[name] for name in self.model_.schema.feature_names])
         return np.asarray(sizes / max(sizes.sum(), np.finfo(float).tiny))
 
+    def __sklearn_clone__(self) -> Self:
+        # Where threads or processes are to fit, whoever sends them can be seen here and not there.
+        refuse_wrappers()
+        copy: Self = super().__sklearn_clone__()
+        return copy
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True

@@ -20,24 +20,28 @@ LEAKY = {
         "stacking fits its last estimator to private rows without noise",
         "fit one learner, or let PrivateSelection choose among several.",
     ),
+    "sklearn.model_selection._classification_threshold.TunedThreshold": (
+        "a threshold is tuned on private rows without noise",
+        "fit the learner itself, and choose the threshold by what a mistake costs.",
+    ),
     "sklearn.model_selection._search": (
         "a search scores its candidates on private rows without noise, and pays for none of the scores",
         "use PrivateSelection, which chooses privately.",
     ),
 }
-"""Modules that call ``fit``, what is wrong with that, and what to do instead."""
+"""How what copies or fits a learner is called, up to the class, what is wrong with it, what to do instead."""
 
 
 def refuse_wrappers() -> None:
-    """Refuse a fit that one of them has called for, while it is free."""
-    for module in _callers():
-        if module in LEAKY:
-            cause, instead = LEAKY[module]
-            raise QuestionError(f"{cause}.", instead)
+    """Refuse a fit, or a copy to be fitted in another thread or process, that one of them has called for."""
+    for name in _callers():
+        for known, (cause, instead) in LEAKY.items():
+            if name.startswith(known):
+                raise QuestionError(f"{cause}.", instead)
 
 
 def _callers() -> Iterator[str]:
     frame = sys._getframe(1)
     while frame is not None:
-        yield frame.f_globals.get("__name__", "")
+        yield f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}"
         frame = frame.f_back  # type: ignore[assignment]
