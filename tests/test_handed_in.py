@@ -614,3 +614,12 @@ def test_two_plans_are_settled_by_one_thread_at_a_time():
         assert other.is_alive() and protected._unsettled
     other.join()
     assert not protected._unsettled
+
+
+@pytest.mark.parametrize("cost", [Cost(0, 0), Cost(None, 0), Cost(0, 10**24), Cost(10**12, 0)])
+@pytest.mark.parametrize("question", [RowCount(), Choice(("x = 0", "x = 1"))])
+def test_nothing_is_answered_at_no_cost(question, cost):
+    protected, account = walled()
+    with pytest.raises(QuestionError):
+        protected.ask(question, cost)
+    assert account.spent().rho == 0 and not protected.asked

@@ -516,6 +516,17 @@ def write_older(path, events) -> list[str]:
     return hashes
 
 
+def test_a_batch_of_an_older_ledger_that_nobody_declared_is_charged_to_everyone(path):
+    half = {"question": "q", "epsilon": "1/2", "rho": "1/8", "composition": "sequence"}
+    charges = [{"kind": "charge", "batch": batch, "schema": None, "charges": [half]} for batch in ("a", "b")]
+    write_older(path, [{"kind": "budget", "epsilon": "1", "delta": "0", "schema": None}, *charges])
+    ledger = Ledger(path)
+    assert ledger.account("census").spent().epsilon == 1
+    ledger.declare_batch("census", "a")
+    with pytest.raises(BudgetExceeded):
+        ledger.account("census").batch("a").reserve([charge("0.1")])
+
+
 def test_ledgers_with_fractions_still_open_and_their_receipts_hold(path):
     third = {"question": "q", "epsilon": "1/3", "rho": "1/18", "composition": "sequence"}
     gaussian = {"question": "q", "epsilon": None, "rho": "1/7000", "composition": "sequence"}

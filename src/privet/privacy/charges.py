@@ -56,6 +56,8 @@ class Charge:
         if epsilon is not None and 2 * self.cost.rho < epsilon**2 and not isinstance(change, ScoreChange):
             # ε²/8 in ρ pays for a choice whose range is bounded, and for nothing else.
             raise QuestionError("this costs ε²/2 in ρ.", "make the cost with Cost.pure(epsilon).")
+        if not self.cost.rho_units or epsilon == 0:
+            raise QuestionError("nothing is answered at no cost.", "give an epsilon or a rho above 0.")
         return OF_ITS_OWN if change is None else law_of(change, self.cost)
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,7 +130,8 @@ def state_of(events: Sequence[Event], account: str) -> State:
 
 
 def _add(state: State, batch: str | None, cost: Cost) -> None:
-    if batch is None:
+    # Batches that nobody declared, of ledgers older than that, are charged to everyone.
+    if batch is None or batch not in state.batches:
         state.everyone = in_sequence([state.everyone, cost])
     else:
         state.batches[batch] = in_sequence([state.batches[batch], cost])
