@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erfc, exp, floor, inf, log2, pi, sqrt
 
@@ -49,9 +50,10 @@ def is_ordered(feature: Feature) -> bool:
     return not isinstance(feature, Categorical) or feature.ordered
 
 
-def cell_table(feature: Feature, n_cells: int) -> tuple[np.ndarray, int]:
+def cell_table(feature: Feature, n_cells: int, ranks: np.ndarray | None = None) -> tuple[np.ndarray, int]:
     """Table from code to cell, and the number of cells without that of *missing*, which comes last.
 
+    Cells are equally wide, or with ``ranks``, of the codes in [0, 1), equally high.
     Missing values have a cell of their own where the schema says that there are some. A value that
     should not be there is taken for missing, else for the middle of the range or the first category.
     """
@@ -60,15 +62,21 @@ def cell_table(feature: Feature, n_cells: int) -> tuple[np.ndarray, int]:
         table = np.arange(cells + 2)
         table[cells:] = cells if feature.missing else 0
         return table, cells
-    cells = min(n_cells, feature.n_cells)
-    table = np.arange(feature.n_cells + 1) * cells // feature.n_cells
-    table[-1] = cells if feature.missing else cells // 2
-    return table, cells
+    if feature.n_cells <= n_cells:
+        found, cells = np.arange(feature.n_cells), feature.n_cells
+    elif ranks is None:
+        found, cells = np.arange(feature.n_cells) * n_cells // feature.n_cells, n_cells
+    else:
+        kept, found = np.unique(np.floor(ranks * n_cells), return_inverse=True)
+        cells = len(kept)
+    return np.append(found, cells if feature.missing else cells // 2), cells
 
 
-def make_cells(schema: Schema, cells: int) -> tuple[Bins, list[int]]:
-    """Public cells of every feature, and how many of them are not *missing*."""
-    tables, present = zip(*(cell_table(feature, cells) for feature in schema.features), strict=True)
+def make_cells(schema: Schema, cells: int, ranks: Sequence[np.ndarray | None] = ()) -> tuple[Bins, list[int]]:
+    """Cells of every feature, and how many of them are not *missing*."""
+    known = ranks or [None] * len(schema.features)
+    made = (cell_table(feature, cells, codes) for feature, codes in zip(schema.features, known, strict=True))
+    tables, present = zip(*made, strict=True)
     sizes = [n + feature.missing for n, feature in zip(present, schema.features, strict=True)]
     return Bins.of(list(tables), sizes), list(present)
 

@@ -34,6 +34,14 @@ from privet.learners.boosting.shapes import (
     start_length,
 )
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
+from privet.learners.boosting.zoom import (
+    Ranks,
+    after_zoom,
+    zoom_bins,
+    zoom_charges,
+    zoom_share,
+    zoomed,
+)
 from privet.learners.purse import Purse, sd_of
 from privet.model import AdditiveModel, PrivacyCard
 from privet.privacy import Budget, Protected
@@ -59,9 +67,16 @@ class Fit:
         schema, before = self.protected.schema, len(self.protected.asked)
         totals, spent = self._ask_labels()
         n_rows = self._n_rows(totals)
-        plan = make_plan(n_rows, len(schema.features), self.n_labels, self.purse, spent, passes)
-        self.protected.refine(plan.charges(self.purse, len(schema.features), self.n_labels))
-        additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, n_rows)
+        zoom = zoom_share(self.purse, n_rows, schema, self.n_labels, passes)
+        plan = make_plan(
+            n_rows, len(schema.features), self.n_labels, self.purse, spent + zoom, after_zoom(passes, zoom)
+        )
+        charges = plan.charges(self.purse, len(schema.features), self.n_labels)
+        self.protected.refine([*zoom_charges(self.purse, zoom, len(schema.features)), *charges])
+        ranks: Ranks = ()
+        if zoom:
+            totals, ranks = self._zoom(zoom, totals, n_rows)
+        additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, ranks)
         intercept = InterceptFilter(start, n_rows)
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
@@ -127,13 +142,22 @@ class Fit:
         bound = self.protected.schema.max_rows or inf
         return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.n_labels), 1.0, bound)[0]
 
+    def _zoom(self, share: Fraction, totals: Totals, n_rows: float) -> tuple[Totals, Ranks]:
+        """Where people are within the public ranges, and what the answer adds to the totals."""
+        schema, bins = self.protected.schema, zoom_bins(self.protected.schema)
+        sd = sd_of(BinRows.plan(self.purse.cost(share), len(schema.features)))
+        noisy_rows = self._ask(BinRows(bins), share).values
+        ranks = zoomed(schema, noisy_rows.sum(axis=1), bins, sd * sqrt(self.n_labels), n_rows)
+        return totals.merge(pooled_totals(bins, noisy_rows, sd)), ranks
+
     def _ask_bins(
-        self, plan: Plan, totals: Totals, n_rows: float
+        self, plan: Plan, totals: Totals, ranks: Ranks
     ) -> tuple[Additive, list[Margin], Start, Shapes, float]:
         """Rows by cell and label: bins, class shares and starting shapes follow from them."""
-        schema = self.protected.schema
+        schema, n_rows = self.protected.schema, self._n_rows(totals)
         sd = sd_of(BinRows.plan(self.purse.cost(plan.bin_share), len(schema.features)))
-        cells, present = make_cells(schema, n_cells(n_rows, plan.cell_mass, sd * sqrt(self.n_labels)))
+        wanted = n_cells(n_rows, plan.cell_mass, sd * sqrt(self.n_labels))
+        cells, present = make_cells(schema, wanted, ranks)
         noisy_rows = self._ask(BinRows(cells), plan.bin_share).values
         totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
         bins, margins = gather(schema, cells, present, noisy_rows, sd, totals)

@@ -53,8 +53,8 @@ class Boosting(Learner):
     Privacy
     -------
     (ε, δ)-DP under adding or removing one row, and ε-DP with δ = 0. The questions are rows by label, rows
-    by cell and label of every feature, and sums of bounded gradients by bin and by leaf; their costs
-    add up to the budget. Proof notes: *Sums of gradients*, *Sequence*.
+    by cell and label of every feature, twice where rows are enough, and sums of bounded gradients by bin
+    and by leaf; their costs add up to the budget. Proof notes: *Sums of gradients*, *Sequence*.
 
     Examples
     --------

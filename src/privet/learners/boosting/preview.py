@@ -8,6 +8,7 @@ import numpy as np
 
 from privet.learners.boosting.opening import further_shares, openings
 from privet.learners.boosting.plan import Plan, make_plan
+from privet.learners.boosting.zoom import after_zoom, zoom_charges, zoom_share
 from privet.learners.plan import QUANTILES, FitPlan, Leaves
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget
@@ -27,9 +28,12 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
     purse = opening.law(n_rows, n_features, n_labels)
     spent = opening.spent(purse)
     shares = further_shares(purse, n_rows, n_features, n_labels, spent)
-    plan = make_plan(n_rows, n_features, n_labels, purse, sum(shares, spent), passes)
+    zoom = zoom_share(purse, n_rows, schema, n_labels, passes)
+    spent = sum(shares, spent) + zoom
+    plan = make_plan(n_rows, n_features, n_labels, purse, spent, after_zoom(passes, zoom))
     labels = [opening.first, *(LabelRows.plan(purse.cost(share)) for share in shares)]
-    charges = [*labels, *plan.charges(purse, n_features, n_labels)]
+    zooms = zoom_charges(purse, zoom, n_features)
+    charges = [*labels, *zooms, *plan.charges(purse, n_features, n_labels)]
     return FitPlan(
         "boosting",
         budget,
