@@ -16,7 +16,7 @@ from laws import Noiseless
 from privet import Budget, Categorical, Label, Ledger, Schema, protect
 from privet.audit.stand import Rows
 from privet.data.discreet import discreet
-from privet.errors import BudgetError, PrivetError, QuestionError
+from privet.errors import BudgetError, DataError, PrivetError, QuestionError
 from privet.kernels.count import count_leaves
 from privet.privacy import Charge, Cost, Protected, Repeatable
 from privet.privacy.question import taken
@@ -623,3 +623,23 @@ def test_nothing_is_answered_at_no_cost(question, cost):
     with pytest.raises(QuestionError):
         protected.ask(question, cost)
     assert account.spent().rho == 0 and not protected.asked
+
+
+def test_nothing_is_given_back_while_another_question_is_being_answered():
+    """A plan of two: while the first is read, the second meets a table that cannot be read."""
+
+    def meddle():
+        if not broken:
+            broken.append(True)
+            with pytest.raises(DataError):
+                protected.noisy_count(epsilon=1)
+            return
+        if len(broken) == 1:
+            broken.append(True)
+            raise DataError("the file is gone.", "")
+
+    broken = []
+    protected, account = walled(Meddling(meddle))
+    protected.reserve([RowCount.plan(ONE)] * 2)
+    assert protected.noisy_count(epsilon=1).values[0] == len(LABELS)
+    assert account.spent().epsilon == 2

@@ -100,12 +100,12 @@ class Wall:
         question.rehearse(terms, self._mechanisms)
         with self._lock:
             self._pay(charge)
+            self._asked.append(charge)
             try:
                 exact = self._quietly(lambda: question.read(self._engine, terms))
             except DataError:
                 self._give_back()
                 raise
-            self._asked.append(charge)
         return self._quietly(lambda: question.release(exact, terms, self._mechanisms))
 
     def reserve(self, plan: Sequence[Charge], instead: Sequence[Charge] = ()) -> None:
@@ -175,9 +175,11 @@ class Wall:
 
     def _give_back(self) -> None:
         """The table does not fit its schema, as its owner learns: nothing was answered, nothing is spent."""
-        if not self._asked and self._receipt is not None:
+        # The only question ever: another one may still be reading, and be answered.
+        if len(self._asked) == 1 and self._receipt is not None:
             self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
             self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
+            self._asked = []
 
     def _quietly(self, work: Callable[[], Result]) -> Result:
         """Work on exact numbers: no warning, and no error but ours, may tell of them."""
