@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import warnings
@@ -643,3 +644,20 @@ def test_nothing_is_given_back_while_another_question_is_being_answered():
     protected.reserve([RowCount.plan(ONE)] * 2)
     assert protected.noisy_count(epsilon=1).values[0] == len(LABELS)
     assert account.spent().epsilon == 2
+
+
+def test_a_process_that_parts_while_rows_are_read_gets_no_answer_of_its_own():
+    def fork():
+        child.append(os.fork())
+
+    child = []
+    protected, account = walled(Meddling(fork))
+    try:
+        protected.noisy_count(epsilon=1)
+        answered = True
+    except QuestionError:
+        answered = False
+    if child == [0]:
+        os._exit(answered)
+    assert answered and os.waitstatus_to_exitcode(os.waitpid(child[0], 0)[1]) == 0
+    assert account.spent().epsilon == 1

@@ -98,6 +98,7 @@ class Wall:
         charge = question.charge(self.schema, cost)
         terms = Terms(self.schema, cost, self._mechanisms.law_of(charge), self._mechanisms.row_draws())
         question.rehearse(terms, self._mechanisms)
+        process = os.getpid()
         with self._lock:
             self._pay(charge)
             self._asked.append(charge)
@@ -106,7 +107,11 @@ class Wall:
             except DataError:
                 self._give_back()
                 raise
-        return self._quietly(lambda: question.release(exact, terms, self._mechanisms))
+        released = self._quietly(lambda: question.release(exact, terms, self._mechanisms))
+        if os.getpid() != process:
+            # Code that is called while rows are read, or a run of a selection, parted from who paid.
+            raise QuestionError("this was paid for by another process.", "protect the rows in each.")
+        return released
 
     def reserve(self, plan: Sequence[Charge], instead: Sequence[Charge] = ()) -> None:
         """Charge a whole plan before its first question, or refuse it whole.
