@@ -661,3 +661,15 @@ def test_a_process_that_parts_while_rows_are_read_gets_no_answer_of_its_own():
         os._exit(answered)
     assert answered and os.waitstatus_to_exitcode(os.waitpid(child[0], 0)[1]) == 0
     assert account.spent().epsilon == 1
+
+
+def test_no_note_on_an_error_of_ours_comes_out():
+    def meddle():
+        error = DataError("the table does not fit.", "")
+        error.add_note("row 7 is Bob's")
+        raise error
+
+    protected, _ = walled(Meddling(meddle))
+    with pytest.raises(DataError) as caught:
+        protected.noisy_count(epsilon=1)
+    assert not getattr(caught.value, "__notes__", [])

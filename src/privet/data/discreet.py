@@ -72,6 +72,7 @@ def read_discreetly(
     except PrivetError as error:
         refused = error.with_traceback(None)
         refused.__context__ = refused.__cause__ = None
+        refused.__notes__ = []
     except Exception as error:
         refused = failure or DataError(
             "the table could not be read through its schema.",
