@@ -673,3 +673,13 @@ def test_no_note_on_an_error_of_ours_comes_out():
     with pytest.raises(DataError) as caught:
         protected.noisy_count(epsilon=1)
     assert not getattr(caught.value, "__notes__", [])
+
+
+def test_the_ledger_says_what_was_asked():
+    rows, _ = walled()
+    rows.reserve([Charge("nothing to see", ONE, kind=RowCount)])
+    with pytest.raises(QuestionError, match="the plan has 'nothing to see'"):
+        rows.ask(RowCount("z = b"), ONE)
+    rows, _ = walled()
+    rows.reserve([RowCount("z = b").charge(SCHEMA, ONE)])
+    assert rows.ask(RowCount("z = b"), ONE).values.shape == (1,)

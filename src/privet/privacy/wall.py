@@ -171,7 +171,9 @@ class Wall:
             other = self._instead.pop(0) if self._instead else None
             if other is None or (other.kind, other.cost) != (planned.kind, planned.cost):
                 raise QuestionError("two plans are reserved and differ in this question.", "settle first.")
-        if planned.kind is not charge.kind or charge.cost.exceeds(planned.cost):
+        # The text decides nothing about privacy: the ledger must say what was asked.
+        told = planned.question == charge.question
+        if planned.kind is not charge.kind or not told or charge.cost.exceeds(planned.cost):
             raise QuestionError(
                 f"the plan has {planned.question!r} at {planned.cost} next, "
                 f"not {charge.question!r} at {charge.cost}.",

@@ -45,11 +45,12 @@ class OfColumns(Question[Any]):
     The last of its axes is what is asked about where something is chosen; those before it make groups.
     """
 
+    text = "number of rows"
     where: str | None = None
 
     def words(self) -> str:
         """What is asked."""
-        return "number of rows"
+        return self.text
 
     def axes(self, schema: Schema) -> Sequence[Axis]:
         """Columns whose cells are counted."""
