@@ -10,6 +10,11 @@ ifneq ($(wildcard ../shared/data/schema.json),)
 export PRIVET_DATA := $(abspath ../shared/data)
 endif
 endif
+ifeq ($(origin PRIVET_MORE_DATA), undefined)
+ifneq ($(wildcard ../shared/more-data/schema.json),)
+export PRIVET_MORE_DATA := $(abspath ../shared/more-data)
+endif
+endif
 
 .PHONY: demo test lint trust bench studies stand docs lock clean
 

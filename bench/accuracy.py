@@ -13,6 +13,7 @@ from bench.report import Result, Skipped, spread
 from bench.runner import ask_rivals
 from privet import Categorical, MajorityForestClassifier, Schema
 from privet.data import encode, open_table
+from privet.studies.datasets import FOLDERS
 
 TABLES = ("adult", "nursery", "mushroom", "pendigits", "magic")
 PAPER_AUC = {"adult": 0.861, "mushroom": 0.992, "magic": 0.848}
@@ -38,8 +39,9 @@ def run(quick: bool) -> Result:
 
 def read(name: str, complete: bool = True) -> tuple[pandas.DataFrame, pandas.Series, Schema]:
     """Features, labels and schema of a real table; of Adult, complete rows alone unless told not to."""
-    folder = Path(os.environ["PRIVET_DATA"])
-    facts = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"][name]
+    folders = [Path(os.environ[variable]) for variable in FOLDERS if variable in os.environ]
+    known = [json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"] for folder in folders]
+    folder, facts = next((f, entries[name]) for f, entries in zip(folders, known, strict=True) if name in entries)
     frame = pandas.read_csv(folder / facts["file"], keep_default_na=False, na_values=[""], low_memory=False)
     if complete and name == "adult":
         frame = frame.dropna().reset_index(drop=True)

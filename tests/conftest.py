@@ -23,9 +23,19 @@ def threads(request):
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of the real data sets."""
-    if "PRIVET_DATA" not in os.environ:
-        pytest.skip("PRIVET_DATA does not name a folder of data sets")
-    return Path(os.environ["PRIVET_DATA"])
+    return _folder("PRIVET_DATA")
+
+
+@pytest.fixture(scope="session")
+def more_data_dir() -> Path:
+    """Folder of further data sets: numbers to predict, several rows a person."""
+    return _folder("PRIVET_MORE_DATA")
+
+
+def _folder(variable: str) -> Path:
+    if variable not in os.environ:
+        pytest.skip(f"{variable} does not name a folder of data sets")
+    return Path(os.environ[variable])
 
 
 @pytest.fixture(scope="session")

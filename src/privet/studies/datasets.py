@@ -27,6 +27,9 @@ SYNTHETIC: Mapping[str, tuple[int, int]] = {
 }
 """Informative and random features of Fletcher and Islam 2017, table 1."""
 
+FOLDERS = ("PRIVET_DATA", "PRIVET_MORE_DATA")
+"""Variables that name folders of public tables, each with a ``schema.json``."""
+
 BOUND = 5.0
 ROWS = 30_000
 
@@ -55,7 +58,7 @@ def synthetic(name: str, n_rows: int = ROWS, seed: int = 0) -> Dataset:
 
 
 def real(name: str, complete: bool = False) -> Dataset:
-    """A table of the folder that ``PRIVET_DATA`` names, under its public schema, in codes."""
+    """A table of the folders that `FOLDERS` name, under its public schema, in codes."""
     schema, path = _entry(name)
     codes = encode(open_table(path, schema), schema)
     assert codes.labels is not None
@@ -74,8 +77,11 @@ def real_table(name: str) -> tuple[Schema, pa.Table]:
 
 
 def _entry(name: str) -> tuple[Schema, Path]:
-    if "PRIVET_DATA" not in os.environ:
-        raise DataError("there is no folder of data sets.", "name it in the variable PRIVET_DATA.")
-    folder = Path(os.environ["PRIVET_DATA"])
-    entry = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"][name]
-    return Schema.from_dict(entry), folder / entry["file"]
+    folders = [Path(os.environ[variable]) for variable in FOLDERS if variable in os.environ]
+    if not folders:
+        raise DataError("there is no folder of data sets.", f"name it in the variable {FOLDERS[0]}.")
+    for folder in folders:
+        entries = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"]
+        if name in entries:
+            return Schema.from_dict(entries[name]), folder / entries[name]["file"]
+    raise DataError(f"no folder of data sets has {name!r}.", f"look into {' and '.join(map(str, folders))}.")
