@@ -1,8 +1,6 @@
 """Accuracy and AUC of the majority forest on real tables, beside the paper's and rivals'."""
 
-import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -13,7 +11,7 @@ from bench.report import Result, Skipped, spread
 from bench.runner import ask_rivals
 from privet import Categorical, MajorityForestClassifier, Schema
 from privet.data import encode, open_table
-from privet.studies.datasets import FOLDERS
+from privet.studies.datasets import entry
 
 TABLES = ("adult", "nursery", "mushroom", "pendigits", "magic")
 PAPER_AUC = {"adult": 0.861, "mushroom": 0.992, "magic": 0.848}
@@ -39,10 +37,8 @@ def run(quick: bool) -> Result:
 
 def read(name: str, complete: bool = True) -> tuple[pandas.DataFrame, pandas.Series, Schema]:
     """Features, labels and schema of a real table; of Adult, complete rows alone unless told not to."""
-    folders = [Path(os.environ[variable]) for variable in FOLDERS if variable in os.environ]
-    known = [json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"] for folder in folders]
-    folder, facts = next((f, entries[name]) for f, entries in zip(folders, known, strict=True) if name in entries)
-    frame = pandas.read_csv(folder / facts["file"], keep_default_na=False, na_values=[""], low_memory=False)
+    facts, path = entry(name)
+    frame = pandas.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
     if complete and name == "adult":
         frame = frame.dropna().reset_index(drop=True)
     label = facts["label"]["name"]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,12 +77,18 @@ def real_table(name: str) -> tuple[Schema, pa.Table]:
     return Schema(schema.features, schema.label), pa.table(dict(columns))
 
 
-def _entry(name: str) -> tuple[Schema, Path]:
+def entry(name: str) -> tuple[dict[str, Any], Path]:
+    """What the folders' ``schema.json`` say of a table, and its file."""
     folders = [Path(os.environ[variable]) for variable in FOLDERS if variable in os.environ]
     if not folders:
         raise DataError("there is no folder of data sets.", f"name it in the variable {FOLDERS[0]}.")
     for folder in folders:
         entries = json.loads((folder / "schema.json").read_text(encoding="utf-8"))["datasets"]
         if name in entries:
-            return Schema.from_dict(entries[name]), folder / entries[name]["file"]
+            return entries[name], folder / entries[name]["file"]
     raise DataError(f"no folder of data sets has {name!r}.", f"look into {' and '.join(map(str, folders))}.")
+
+
+def _entry(name: str) -> tuple[Schema, Path]:
+    facts, path = entry(name)
+    return Schema.from_dict(facts), path
