@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet import Categorical, Continuous, Label, Schema
+from privet import Categorical, Continuous, Label, Schema, Target
 from privet.data import encode, open_table
 from privet.data.draft import draft_schema, outside_counts
 from privet.errors import DataError, SchemaError
@@ -208,6 +208,24 @@ def test_files_that_are_no_tables_are_refused(name, schema, tmp_path):
     path.write_bytes(b"\xff\xfe\x00 not a table")
     with pytest.raises(DataError):
         encode(open_table(path, schema), schema)
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_a_target_is_read_as_a_feature_of_its_range_is(source, schema, tmp_path):
+    table = {name: [0 if value is None else value for value in TABLE[name]] for name in ("height", "age")}
+    predicted = Schema([schema.features[0]], Target("age", 0, 120, integer=True))
+    read = encode(open_table(pd.DataFrame(table), predicted), predicted)
+    as_feature = Schema([*schema.features[:2]], Label("ill", ["no", "yes"]))
+    expected = encode(open_table(pd.DataFrame(table), as_feature), as_feature, with_label=False)
+    assert read.labels.dtype == np.uint16
+    assert read.labels.tolist() == expected.features[1].tolist()
+    with pytest.raises(DataError, match="target 'age' is missing in some rows"):
+        encode(open_table(source(tmp_path), predicted), predicted)
+
+
+def test_counts_outside_a_target_are_exact(schema, tmp_path):
+    predicted = Schema([schema.features[0]], Target("age", 0, 120, integer=True))
+    assert outside_counts(as_csv(tmp_path), predicted)["age"] == {"missing": 1, "below": 1, "above": 1}
 
 
 def test_labels_of_another_length_are_refused(schema):

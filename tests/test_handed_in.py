@@ -8,16 +8,17 @@ import threading
 import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from laws import Noiseless
-from privet import Budget, Categorical, Label, Ledger, Schema, protect
+from privet import Budget, Categorical, Label, Ledger, Schema, Target, protect
 from privet.audit.stand import Rows
 from privet.data.discreet import discreet
-from privet.errors import BudgetError, DataError, PrivetError, QuestionError
+from privet.errors import BudgetError, DataError, PrivetError, QuestionError, SchemaError
 from privet.kernels.count import count_leaves
 from privet.privacy import Charge, Cost, Protected, Repeatable
 from privet.privacy.question import taken
@@ -62,6 +63,20 @@ def walled(engine=None, mechanisms=None, budget=10) -> tuple[Protected, Ledger]:
 
 
 # Questions.
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_questions_of_labels_are_refused_where_a_number_is_predicted(by_name):
+    numbers, ledger = Schema(SCHEMA.features, Target("y", 0, 9)), Ledger()
+    rows = Rows(CODES, np.array([0, 65_534, 7, 7, 9], np.uint16))
+    protected = Protected(rows, numbers, ledger.create("people", Budget(10, "1e-6")), Noiseless())
+    asked = [LabelRows(), BinRows(model().bins), LeafLabelRows(stump())]
+    for question in asked:
+        named = partial(getattr(protected, question.method), *vars(question).values(), epsilon=1)
+        with pytest.raises(SchemaError, match="'y' is a number, and this is for labels"):
+            named() if by_name else protected.ask(question, ONE)
+    assert not protected.asked
+    assert protected.noisy_count("y >= 9", epsilon=1).values.tolist() == [1]
 
 
 @pytest.mark.parametrize("by_name", [False, True])

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from privet import Categorical, Continuous, Label, Schema
+from privet import Categorical, Continuous, Label, Schema, Target
 from privet.errors import SchemaError
 from privet.schema import MAX_CELLS, canonical
 
@@ -55,7 +55,7 @@ def test_cells_of_a_range():
         (lambda: Continuous("x", 2, 1), "lower must be below upper"),
         (lambda: Continuous("x", 0, float("inf")), "finite"),
         (lambda: Continuous("x", "0", 1), "must be numbers"),
-        (lambda: Continuous("x", 0.5, 3, integer=True), "integer bounds"),
+        (lambda: Continuous("x", 0.5, 3, integer=True), "integers need integer bounds"),
         (lambda: Continuous("x", 0, 5e-324), "too narrow"),
         (lambda: Continuous("", 0, 1), "need a name"),
         (lambda: Categorical("x", []), "no values"),
@@ -103,3 +103,45 @@ def test_values_are_found_whatever_type_a_table_reads_them_as():
     assert canonical(2) == canonical(2.0) == canonical("2") == "2"
     assert canonical(2.5) == "2.5"
     assert canonical(float("nan")) == "nan"
+
+
+def test_a_target_is_a_number_on_a_grid(tmp_path):
+    schema = Schema([Continuous("x", 0, 1)], Target("price", 0, 500), max_rows=10)
+    schema.save(tmp_path / "s.json")
+    assert Schema.load(tmp_path / "s.json") == schema
+    assert schema.target.n_cells == MAX_CELLS
+    assert schema.target.value(0) == pytest.approx(250 / MAX_CELLS)
+    assert Target("rings", 0, 30, integer=True).value(7) == 7
+    assert schema.fingerprint != Schema(schema.features, Target("price", 0, 400), 10).fingerprint
+
+
+def test_entries_with_a_target_are_schemas_as_they_stand():
+    entry = {
+        "file": "abalone.csv.gz",
+        "group": "A",
+        "rows": 4177,
+        "target": {"name": "target", "original_name": "rings", "lower": 0, "upper": 30, "integer": True},
+        "features": [
+            {"name": "length", "type": "continuous", "lower": 0, "upper": 1, "allow_missing": False}
+        ],
+    }
+    assert Schema.from_dict(entry) == Schema(
+        [Continuous("length", 0, 1, missing=False)], Target("target", 0, 30, integer=True), 4177
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Target("y", 1, 1), "target 'y': lower must be below upper"),
+        (lambda: Schema([Target("y", 0, 1)], LABEL), "beside its features"),
+        (lambda: Schema([Continuous("x", 0, 1)], Continuous("y", 0, 1)), "one label or target"),
+        (lambda: Schema.from_dict({"features": [], "label": {}, "target": {}}), "not both"),
+        (lambda: Schema.from_dict({"features": [], "target": {"name": "y"}}), "has no bounds"),
+        (lambda: Schema([Continuous("x", 0, 1)], Target("y", 0, 1)).classes, "use a regressor"),
+        (lambda: Schema([Continuous("x", 0, 1)], LABEL).target, "use a classifier"),
+    ],
+)
+def test_targets_that_are_refused(make, message):
+    with pytest.raises(SchemaError, match=message):
+        make()

@@ -38,7 +38,7 @@ from privet.model import (
 from privet.pictures.report import explain
 from privet.pictures.tree import export_text, plot_tree
 from privet.privacy import Budget, Ledger, Protected, protect
-from privet.schema import Categorical, Continuous, Label, Schema
+from privet.schema import Categorical, Continuous, Label, Schema, Target
 from privet.version import __version__
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "RuleForest",
     "Schema",
     "SchemaError",
+    "Target",
     "UnionForest",
     "UnknownAccount",
     "__version__",

@@ -7,9 +7,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class Continuous:
     upper: float
     integer: bool = False
     missing: bool = True
+    role: ClassVar[str] = "feature"
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -46,25 +47,25 @@ class Continuous:
             object.__setattr__(self, bound_name, _plain(getattr(self, bound_name)))
         for bound in (self.lower, self.upper):
             if isinstance(bound, bool) or not isinstance(bound, int | float):
-                raise SchemaError(f"feature {self.name!r}: bounds must be numbers.")
+                raise SchemaError(f"{self.role} {self.name!r}: bounds must be numbers.")
             if not math.isfinite(bound):
                 raise SchemaError(
-                    f"feature {self.name!r}: bounds must be finite.",
+                    f"{self.role} {self.name!r}: bounds must be finite.",
                     "state a range wide enough for every plausible value; others are clamped.",
                 )
         if not self.lower < self.upper:
             raise SchemaError(
-                f"feature {self.name!r}: lower must be below upper.",
-                "widen the range, or drop a feature that can take one value only.",
+                f"{self.role} {self.name!r}: lower must be below upper.",
+                "widen the range, or drop a column that can take one value only.",
             )
         if self.width == 0 or not math.isfinite(1 / self.width):
             raise SchemaError(
-                f"feature {self.name!r}: the range is too narrow or too wide for floating point.",
+                f"{self.role} {self.name!r}: the range is too narrow or too wide for floating point.",
                 "change its unit.",
             )
         if self.integer and not (float(self.lower).is_integer() and float(self.upper).is_integer()):
             raise SchemaError(
-                f"feature {self.name!r}: an integer feature needs integer bounds.",
+                f"{self.role} {self.name!r}: integers need integer bounds.",
                 "round lower down and upper up.",
             )
 
@@ -113,6 +114,7 @@ class Categorical:
     categories: Sequence[Scalar]
     ordered: bool = False
     missing: bool = True
+    role: ClassVar[str] = "feature"
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -144,6 +146,7 @@ class Label:
 
     name: str
     values: Sequence[Scalar]
+    role: ClassVar[str] = "label"
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -156,8 +159,28 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Target(Continuous):
+    """What is to be predicted: a number in a public range; values outside are clamped to it.
+
+    Rows hold it as the number of its cell, as they hold a continuous feature.
+    """
+
+    missing: bool = field(default=False, init=False)
+    role: ClassVar[str] = "target"
+
+    def value(self, cell: Any) -> Any:
+        """Number that a cell, or a place between cells, stands for: the middle, of integers the integer."""
+        keeps_each = self.integer and self.width == 1
+        return self.lower + self.width * (cell + (0 if keeps_each else 0.5))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the target as plain data."""
+        return {"name": self.name, "lower": self.lower, "upper": self.upper, "integer": self.integer}
+
+
+@dataclass(frozen=True)
 class Schema:
-    """Features, a label and, if it is public, a bound on the number of rows.
+    """Features, a label or a target, and, if it is public, a bound on the number of rows.
 
     Nothing in a schema may be read from private rows: bounds, categories and label values come from
     documentation, a code book, a law or a public sample.
@@ -170,13 +193,15 @@ class Schema:
     """
 
     features: Sequence[Feature]
-    label: Label
+    label: Label | Target
     max_rows: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
         if not self.features:
             raise SchemaError("a schema needs at least one feature.")
+        if not isinstance(self.label, Label | Target) or any(isinstance(f, Target) for f in self.features):
+            raise SchemaError("a schema has one label or target, beside its features.")
         names = Counter([*self.feature_names, self.label.name])
         twice = [name for name, times in names.items() if times > 1]
         if twice:
@@ -192,9 +217,29 @@ class Schema:
         return [feature.name for feature in self.features]
 
     @property
+    def classes(self) -> Sequence[Scalar]:
+        """Values of the label; a refusal where a number is to be predicted."""
+        if isinstance(self.label, Target):
+            raise SchemaError(
+                f"{self.label.name!r} is a number, and this is for labels.",
+                "use a regressor, or cut the number into ranges and list them as a Label.",
+            )
+        return self.label.values
+
+    @property
+    def target(self) -> Target:
+        """The number that is to be predicted; a refusal where that is a label."""
+        if isinstance(self.label, Label):
+            raise SchemaError(
+                f"{self.label.name!r} is a label, and this is for numbers.",
+                "use a classifier, or say Target(name, lower, upper).",
+            )
+        return self.label
+
+    @property
     def n_labels(self) -> int:
         """Number of label values."""
-        return len(self.label.values)
+        return len(self.classes)
 
     @property
     def fingerprint(self) -> str:
@@ -206,7 +251,7 @@ class Schema:
         """Return the schema as plain data."""
         data: dict[str, Any] = {
             "features": [feature.to_dict() for feature in self.features],
-            "label": self.label.to_dict(),
+            self.label.role: self.label.to_dict(),
         }
         if self.max_rows is not None:
             data["max_rows"] = self.max_rows
@@ -221,12 +266,13 @@ class Schema:
         """
         try:
             features = [_feature(item) for item in data["features"]]
-            label = Label(data["label"]["name"], data["label"]["values"])
+            label = _label(data)
             max_rows = data.get("max_rows", data.get("rows"))
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaError(
                 f"this is not a schema ({type(error).__name__}: {error}).",
-                'it needs "features" (a list) and "label" (with "name" and "values").',
+                'it needs "features" (a list), and "label" (with "name" and "values") or "target" '
+                '(with "name", "lower" and "upper").',
             ) from None
         return cls(features, label, max_rows)
 
@@ -275,6 +321,20 @@ def _feature(item: Mapping[str, Any]) -> Feature:
     raise SchemaError(
         f"feature {item.get('name')!r} has type {kind!r}.", 'use "continuous" or "categorical".'
     )
+
+
+def _label(data: Mapping[str, Any]) -> Label | Target:
+    if "target" not in data:
+        return Label(data["label"]["name"], data["label"]["values"])
+    if "label" in data:
+        raise SchemaError("a schema has a label or a target, not both.", "leave one of them out.")
+    target = data["target"]
+    if target.get("lower") is None or target.get("upper") is None:
+        raise SchemaError(
+            f"target {target.get('name')!r} has no bounds.",
+            "state a public range wide enough for every plausible value; others are clamped.",
+        )
+    return Target(target["name"], target["lower"], target["upper"], bool(target.get("integer", False)))
 
 
 def _check_name(name: object) -> None:

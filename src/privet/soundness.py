@@ -54,7 +54,7 @@ def check_structure(structure: Structure, schema: Schema) -> None:
         _require(views.size > 0 and views.min() >= 0 and views.max() < len(sizes), "view")
         wanted = np.where(structure.threshold == 0, sizes[views], 2)
         _require(bool((structure.radix >= wanted).all()), "radix")
-        _require(max(structure.n_leaves) * len(schema.label.values) <= MAX_LEAVES, "number of leaves")
+        _require(max(structure.n_leaves) * schema.n_labels <= MAX_LEAVES, "number of leaves")
     else:
         _check_pointers(structure, sizes)
 
@@ -98,7 +98,7 @@ def check_additive(additive: Additive, schema: Schema) -> None:
     check_bins(additive.bins, schema)
     _types(additive, intercept=np.float64, shapes=np.float64, leaves=np.float64)
     _types(additive, features=np.int32, turns=np.uint8)
-    n_labels, n_bins, n_trees = len(schema.label.values), additive.bins.n_bins, additive.n_trees
+    n_labels, n_bins, n_trees = schema.n_labels, additive.bins.n_bins, additive.n_trees
     n_scores = 1 if n_labels <= 2 else n_labels
     _require(additive.intercept.shape == (n_scores,), "number of scores")
     _require(additive.shapes.shape == (n_bins, n_scores), "shape")
@@ -116,7 +116,7 @@ def check_predictor(predictor: Predictor, schema: Schema) -> None:
     if isinstance(predictor, Additive):
         check_additive(predictor, schema)
         return
-    trees, values, n_labels = predictor.trees, predictor.values, len(schema.label.values)
+    trees, values, n_labels = predictor.trees, predictor.values, schema.n_labels
     _require(type(trees) in (CompleteTrees, MultiwayTrees), "kind of trees")
     check_structure(trees, schema)
     _require(isinstance(values, np.ndarray) and values.dtype in VALUE_TYPES, "type of values")

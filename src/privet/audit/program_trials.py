@@ -156,7 +156,7 @@ def one_run_of(
     random = np.random.default_rng(SEED)
     columns = random_columns(schema, effort.canaries, random)
     places = random.integers(schema.n_labels, size=effort.canaries)
-    labels = np.array([str(value) for value in schema.label.values])[places]
+    labels = np.array([str(value) for value in schema.classes])[places]
 
     def score(included: np.ndarray) -> np.ndarray:
         table = columns.filter(pa.array(included))

@@ -80,7 +80,7 @@ def _owner(tell: Console, data: Path, schema: Path) -> Account:
     )
     rows = [(f.name, _domain(f)) for f in SCHEMA.features]
     tell.print(table(["feature", "public domain"], rows))
-    tell.print(f"To be predicted: {SCHEMA.label.name} ({' or '.join(map(str, SCHEMA.label.values))}).\n")
+    tell.print(f"To be predicted: {SCHEMA.label.name} ({' or '.join(map(str, SCHEMA.classes))}).\n")
     path = ledger_path(data, None)
     path.unlink(missing_ok=True)
     account = Ledger(path).create(data.name, Budget(EPSILON), SCHEMA)
@@ -200,7 +200,7 @@ def _bar(score: float) -> tuple[str, str]:
 
 
 def _labels(people: People) -> np.ndarray:
-    values = list(SCHEMA.label.values)
+    values = list(SCHEMA.classes)
     return np.array([values.index(value) for value in people[SCHEMA.label.name]])
 
 

@@ -66,7 +66,7 @@ def invent_people(n: int, seed: int) -> People:
         "smoking": np.array(SMOKING, object)[smoking],
         "activity": _with_gaps(np.array(ACTIVITY, object)[activity], 0.04, None, random),
         "diet": np.array(DIET, object)[diet],
-        "heart_disease": np.array(SCHEMA.label.values, object)[ill.astype(int)],
+        "heart_disease": np.array(SCHEMA.classes, object)[ill.astype(int)],
     }
 
 

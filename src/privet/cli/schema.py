@@ -84,12 +84,12 @@ def check(
 
 
 def _would_refuse(counts: dict[str, dict[str, int]], label: str) -> bool:
-    return bool(counts[label]) or any(kind in REFUSED for found in counts.values() for kind in found)
+    return any(_meaning(kind, name == label) == "refused" for name, found in counts.items() for kind in found)
 
 
 def _meaning(kind: str, is_label: bool) -> str:
-    if is_label or kind in REFUSED:
-        return "refused"
     if kind in ("below", "above"):
         return "clamped to the bound"
+    if is_label or kind in REFUSED:
+        return "refused"
     return "a code of its own" if kind == "missing" else "treated as unknown"

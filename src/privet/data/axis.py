@@ -24,7 +24,7 @@ class Axis:
     ----------
     name : str
     column : int
-        Its place in the schema; the label stands behind the features.
+        Its place in the schema; the label or target stands behind the features.
     cell : int64 array
         Cell of each code.
     cells : tuple

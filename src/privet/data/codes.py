@@ -8,7 +8,7 @@ and wherever it stands:
 - a column whose declared type holds no numbers, or no categories, as the schema wants them;
 - a value in a column of objects, or a field of a file, that is no number where one is wanted, or that holds
   values itself;
-- a label that is missing or not listed;
+- a label that is missing or not listed, a target that is missing;
 - a table without rows, rows of different lengths, or labels that are not as many as the rows.
 """
 
@@ -29,7 +29,7 @@ from privet.data.discreet import read_discreetly
 from privet.data.table import Table, is_plain, wrong_type
 from privet.data.values import Lookup, is_nested, number
 from privet.errors import DataError
-from privet.schema import Categorical, Continuous, Feature, Schema
+from privet.schema import Categorical, Continuous, Feature, Schema, Target
 
 PIECE = 1 << 17
 """Rows whose numbers are brought into one type and layout at a time, where they are not."""
@@ -82,7 +82,7 @@ def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
 def no_rows(schema: Schema) -> Codes:
     """Codes of nobody."""
     features = np.zeros((len(schema.features), 0), _dtype(schema))
-    return Codes(features, np.zeros(0, code_dtype(len(schema.label.values) + 2)))
+    return Codes(features, np.zeros(0, _label_dtype(schema)))
 
 
 def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = True) -> Codes:
@@ -131,19 +131,36 @@ def _encode(table: Table, schema: Schema, labels: Any, with_label: bool) -> Code
 
 
 def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
-    """Codes of the label; a value outside the schema is an error, since it cannot be learnt."""
-    values = schema.label.values
+    """Codes of the label or target; what is missing, or no label, is an error, since it cannot be learnt.
+
+    A target outside its range is clamped, as a feature is.
+    """
+    label = schema.label
     if len(column) != n_rows:
         raise DataError("features and labels have different numbers of rows.", "give one label a row.")
-    codes = np.empty(n_rows, code_dtype(len(values) + 2))
-    encode_categorical(column, Categorical(schema.label.name, values), codes)
-    if (codes >= len(values)).any():
+    codes = np.empty(n_rows, _label_dtype(schema))
+    if isinstance(label, Target):
+        _encode_feature(column, label, codes)
+        if (codes >= label.n_cells).any():
+            raise DataError(
+                f"target {label.name!r} is missing in some rows.",
+                "drop those rows; `privet schema check` counts them.",
+                column=label.name,
+            )
+        return codes
+    encode_categorical(column, Categorical(label.name, label.values), codes)
+    if (codes >= schema.n_labels).any():
         raise DataError(
-            f"label {schema.label.name!r} is missing, or not among the schema's values, in some rows.",
+            f"label {label.name!r} is missing, or not among the schema's values, in some rows.",
             "drop those rows or add the value to the schema; `privet schema check` counts them.",
-            column=schema.label.name,
+            column=label.name,
         )
     return codes
+
+
+def _label_dtype(schema: Schema) -> type[np.uint8] | type[np.uint16]:
+    """A target's type is the same whatever its range: kernels are compiled for it once."""
+    return np.uint16 if isinstance(schema.label, Target) else code_dtype(schema.n_labels + 2)
 
 
 def _dtype(schema: Schema) -> type[np.uint8] | type[np.uint16]:

@@ -31,7 +31,7 @@ import numpy as np
 
 from privet.data.codes import encode_number
 from privet.errors import QuestionError
-from privet.schema import Categorical, Continuous, Feature, Label, Schema, canonical
+from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target, canonical
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 40
@@ -304,12 +304,13 @@ def _state(feature: Feature | Label, word: str) -> np.ndarray:
         Continuous: {"missing": -1},
         Categorical: {"missing": -2, "unknown": -1},
         Label: {},
+        Target: {},
     }[type(feature)]
     if word.lower() not in codes:
         known = " or ".join(codes)
         raise QuestionError(
             f"{feature.name!r} is never {_shown(word)}.",
-            f"it can be {known}." if known else "the label is always known.",
+            f"it can be {known}." if known else f"the {feature.role} is always known.",
         )
     assert not isinstance(feature, Label)
     allowed = np.zeros(feature.n_codes, bool)

@@ -69,15 +69,14 @@ def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
     -------
     dict
         For each column the counts under ``missing``, ``below``, ``above``, ``not a number`` and
-        ``unknown`` that are not zero; the label's also hold ``rows above max_rows``.
+        ``unknown`` that are not zero; the label's or target's also hold ``rows above max_rows``.
     """
     table = open_table(source, _as_text(schema) if isinstance(source, str | Path) else schema)
     table.require([*schema.feature_names, schema.label.name])
     columns = table.fetch([*schema.feature_names, schema.label.name])
-    features: Sequence[Feature] = [
-        *schema.features,
-        Categorical(schema.label.name, schema.label.values),
-    ]
+    label = schema.label
+    predicted = Categorical(label.name, label.values) if isinstance(label, Label) else label
+    features: Sequence[Feature] = [*schema.features, predicted]
     counts = {f.name: _outside(columns[f.name], f) for f in features}
     n_rows = len(columns[schema.label.name])
     if n_rows == 0:
@@ -90,7 +89,7 @@ def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
 
 def _as_text(schema: Schema) -> Schema:
     """The same columns, all read as text, so that fields that are no numbers can be counted."""
-    return Schema([Categorical(f.name, [""]) for f in schema.features], schema.label)
+    return Schema([Categorical(f.name, [""]) for f in schema.features], Label(schema.label.name, [""]))
 
 
 def _outside(column: Column, feature: Feature) -> dict[str, int]:

@@ -147,7 +147,7 @@ def _open_parquet(path: Path) -> Table:
 
 
 def _open_csv(path: Path, schema: Schema) -> Table:
-    continuous = {f.name for f in schema.features if isinstance(f, Continuous)}
+    continuous = {f.name for f in (*schema.features, schema.label) if isinstance(f, Continuous)}
     no_names = DataError(
         f"{path.name!r} is empty, damaged, or not in UTF-8.", "name the columns in the first line."
     )

@@ -119,6 +119,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
 
     def _release(self, protected: Protected, y: Any) -> None:
         check_parameters(self)
+        _ = protected.schema.classes
         model = self.learn(protected)
         if isinstance(self.schema, str) and self.schema == FROM_DATA:
             caveats = [*model.card.caveats, "the schema was read from the rows"]
@@ -127,7 +128,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
 
     def _keep(self, model: Any, y: Any) -> None:
         """Take over what was released, labels in the type of ``y``."""
-        classes = rows.classes(model.schema.label.values, y)
+        classes = rows.classes(model.schema.classes, y)
         self.model_ = model
         self.privacy_card_ = model.card
         self._order = np.argsort(classes)

@@ -126,7 +126,7 @@ class Shape:
         ground = fanned_ground(schema, self.n_trees)
         known = min(n_rows, schema.max_rows or n_rows)
         wanted = self.max_depth or jagannathan_height(max(int(known), 1), n_children(ground).tolist())
-        most = MAX_LEAVES // len(schema.label.values) if self.pure else MAX_WRITTEN_LEAVES // self.n_trees
+        most = MAX_LEAVES // schema.n_labels if self.pure else MAX_WRITTEN_LEAVES // self.n_trees
         height = min(wanted, _splittable(schema))
         while height > 1 and most_leaves(ground, height) > most:
             height -= 1
@@ -171,7 +171,7 @@ def ask_counts(
     if isinstance(trees, LevelTrees):
         protected.refine([FrequentCells.plan(cost, shape.n_trees)])
         released = protected.ask(FrequentCells(trees, FALSE_CELLS), cost)
-        stored, counts = stored_trees(trees, released, len(protected.schema.label.values))
+        stored, counts = stored_trees(trees, released, protected.schema.n_labels)
         return stored, counts, Law("laplace", released[0].scale).variance
     noisy = protected.ask(LeafLabelRows(trees, shape.disjoint), cost)
     return trees, noisy.values, noisy.variance

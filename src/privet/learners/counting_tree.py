@@ -91,7 +91,7 @@ class CountingTree(Learner):
             return most_informative(rows[:, :, 0], counts, splits, menu)
 
         plan = even_shares(self._depth(protected.schema), 0)
-        most = most_nodes(menu, len(protected.schema.label.values))
+        most = most_nodes(menu, protected.schema.n_labels)
         growth, rows, noisy = grow_tree(protected, menu, plan, purse, choose, most)
         return released_tree(growth, menu, rows, noisy, None)
 

@@ -64,7 +64,7 @@ def sparse_leaves(
     """The same of trees too large to write down: some leaves are drawn, which need to reach a threshold."""
     random = check_random_state(random_state)
     trees = draw_levels(fanned_ground(schema, PREVIEWED_TREES), height, random)
-    n_labels = len(schema.label.values)
+    n_labels = schema.n_labels
     least = [sparse_threshold(n * n_labels, scale, false_cells) for n in trees.n_leaves]
     expected = n_rows * path_volumes(trees, schema, PREVIEWED_LEAVES // PREVIEWED_TREES, random)
     return Leaves.of(expected, max(float(np.median(least)), outvoting), SHOWN)

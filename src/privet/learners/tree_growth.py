@@ -34,7 +34,7 @@ def grow_tree(
     A level that would bring more than ``most_nodes``, or more than the wall can count, is not grown. What
     was planned for levels that do not come to be stays spent.
     """
-    n_labels = len(protected.schema.label.values)
+    n_labels = protected.schema.n_labels
     growth, rows = _grown(protected, menu, plan, purse, choose, most_nodes or node_limit(n_labels))
     cost = purse.cost(plan.leaves)
     protected.refine([LeafLabelRows.plan(cost, 1)])
@@ -46,7 +46,7 @@ def grow_tree(
 def _grown(
     protected: Protected, menu: Menu, plan: LevelShares, purse: Purse, choose: Choose, most_nodes: int
 ) -> tuple[Growth, CountEstimates]:
-    least = sd_of(LeafLabelRows.plan(purse.cost(plan.leaves), 1)) * len(protected.schema.label.values)
+    least = sd_of(LeafLabelRows.plan(purse.cost(plan.leaves), 1)) * protected.schema.n_labels
     growth, rows, closed = seedlings(menu, 1), CountEstimates.none(1, 1), np.zeros(1, bool)
 
     def asked(share: Fraction) -> CountEstimates:

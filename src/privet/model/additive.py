@@ -80,12 +80,12 @@ class AdditiveModel(LabelModel):
     def tree(self, number: int = 0) -> ShownTree:
         """One tree, to be shown: what its leaves add to the scores."""
         check_tree(number, self.additive.n_trees)
-        trees, n_labels = oblivious(self.additive, number, self.schema), len(self.schema.label.values)
+        trees, n_labels = oblivious(self.additive, number, self.schema), self.schema.n_labels
         return ShownTree(trees, 0, self.schema, lambda node: self._said(number, node), n_labels)
 
     def sections(self) -> Iterator[Section]:
         """What an average row hears, what matters, every feature's shape, and pairs of features."""
-        told, names = effects(self), list(map(str, self.schema.label.values))
+        told, names = effects(self), list(map(str, self.schema.classes))
         drawn = (self.schema, self.additive.bins, self.bin_shares, told)
         base = probabilities(told.base[None], len(names))[0]
         yield LabelShares("Before any feature is looked at", AVERAGE, names, base)
@@ -103,7 +103,7 @@ class AdditiveModel(LabelModel):
             "trees": self.additive.n_trees,
             "depth": self.additive.depth,
             "leaves": int(np.prod(self.additive.leaves.shape[:2])),
-            "labels": list(self.schema.label.values),
+            "labels": list(self.schema.classes),
             "importance by feature": self.importances(),
         }
 
@@ -140,7 +140,7 @@ class AdditiveModel(LabelModel):
         leaves = self.additive.leaves[tree]
         if node < len(leaves):
             return Said(())
-        scores, values = leaves[node - len(leaves)], self.schema.label.values
+        scores, values = leaves[node - len(leaves)], self.schema.classes
         clear = float(np.abs(scores).max() / max(np.abs(leaves).max(), 1e-12))
         if len(scores) == 1:
             return Said((f"{scores[0]:+.3f} for {values[-1]}",), int(scores[0] > 0), clear)

@@ -76,7 +76,7 @@ class CountedModel(LabelModel):
 
     def sections(self) -> Iterator[Section]:
         """Shares of the labels, what matters, the strongest rules, a tree."""
-        labels, names = list(map(str, self.schema.label.values)), self.schema.feature_names
+        labels, names = list(map(str, self.schema.classes)), self.schema.feature_names
         yield LabelShares("Before any feature is looked at", PRIOR, labels, self.prior)
         yield Sizes("What matters", GAINS, names, self._gains())
         yield RuleList("Strongest rules", STRONGEST, self.rules(MOST_RULES))

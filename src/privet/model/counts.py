@@ -165,7 +165,7 @@ class CountForest(CountedModel):
             if "roots" in arrays
             else trees_from_arrays(arrays, header["depth"], schema)
         )
-        n_labels = len(schema.label.values)
+        n_labels = schema.n_labels
         per_tree = (trees.n_trees,) if isinstance(trees, CompleteTrees) else ()
         fits = arrays["counts"].shape == (*per_tree, trees.n_leaves, n_labels)
         if not fits or arrays["prior"].shape != (n_labels,) or header["voting"] not in VOTINGS:

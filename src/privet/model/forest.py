@@ -47,7 +47,7 @@ class LabelForest(LabelModel):
     @property
     def predictor(self) -> LeafVotes:
         """What predictions are made of: one vote a tree."""
-        return LeafVotes(self.trees, np.eye(len(self.schema.label.values), dtype=np.uint8)[self.labels])
+        return LeafVotes(self.trees, np.eye(self.schema.n_labels, dtype=np.uint8)[self.labels])
 
     @property
     def every_leaf(self) -> np.ndarray:
@@ -74,7 +74,7 @@ class LabelForest(LabelModel):
     def tree(self, number: int = 0) -> ShownTree:
         """One tree, to be shown: labels of leaves, and how many of the leaves below a node agree."""
         check_tree(number, self.trees.n_trees)
-        n_labels = len(self.schema.label.values)
+        n_labels = self.schema.n_labels
         return ShownTree(self.trees, number, self.schema, lambda node: self._said(number, node), n_labels)
 
     def sections(self) -> Iterator[Section]:
@@ -96,7 +96,7 @@ class LabelForest(LabelModel):
         """Build the model from what its file holds."""
         schema = Schema.from_dict(header["schema"])
         trees, labels = trees_from_arrays(arrays, header["depth"], schema), arrays["labels"]
-        n_labels = len(schema.label.values)
+        n_labels = schema.n_labels
         if labels.shape != (trees.n_trees, trees.n_leaves) or labels.max() >= n_labels:
             raise QuestionError("the labels of this model do not fit its trees.")
         return cls(trees, labels, schema, PrivacyCard(**header["card"]))
@@ -106,9 +106,9 @@ class LabelForest(LabelModel):
         n_leaves, level = self.trees.n_leaves, node.bit_length() - 1
         below = n_leaves >> level
         first = node * below - n_leaves
-        votes = np.bincount(self.labels[tree, first : first + below], minlength=len(self.schema.label.values))
+        votes = np.bincount(self.labels[tree, first : first + below], minlength=self.schema.n_labels)
         label = int(votes.argmax())
-        name = str(self.schema.label.values[label])
+        name = str(self.schema.classes[label])
         if below == 1:
             return Said((name,), label, 1.0)
         told = f"{votes[label]:,} of {below:,} leaves say {name}"
@@ -127,7 +127,7 @@ def describe_trees(
         "depth": trees.depth,
         "leaves": trees.n_trees * trees.n_leaves if complete else trees.n_leaves,
         **({} if n_kept is None else {"leaves kept": n_kept}),
-        "labels": list(schema.label.values),
+        "labels": list(schema.classes),
         "splits by feature": dict(zip(schema.feature_names, map(int, used), strict=True)),
     }
 

@@ -40,7 +40,7 @@ class LabelModel(ABC):
     @property
     def classes(self) -> np.ndarray:
         """Labels in the order of the schema, which the columns of shares have."""
-        return np.array(self.schema.label.values)
+        return np.array(self.schema.classes)
 
     def shares(self, source: Any) -> np.ndarray:
         """Share of each label for each row, ``(rows, labels)``.
@@ -50,7 +50,7 @@ class LabelModel(ABC):
         source : frame, Arrow table, array, or path of a CSV or Parquet file
         """
         codes = encode(open_table(source, self.schema), self.schema, with_label=False)
-        return row_shares(self.predictor, codes.features, len(self.schema.label.values))
+        return row_shares(self.predictor, codes.features, self.schema.n_labels)
 
     def predict_proba(self, source: Any) -> np.ndarray:
         """The same as ``shares``, by the name that scikit-learn has for it."""
@@ -58,13 +58,13 @@ class LabelModel(ABC):
 
     def predict(self, source: Any) -> np.ndarray:
         """Label of each row: the one with the largest share, of equals the one that sorts first."""
-        return np.asarray(self.classes[best_labels(self.shares(source), self.schema.label.values)])
+        return np.asarray(self.classes[best_labels(self.shares(source), self.schema.classes)])
 
     def predictions(self, source: Any) -> Predictions:
         """Labels and shares of all rows."""
         shares = self.shares(source)
-        names = map(str, self.schema.label.values)
-        values = [self.schema.label.values[i] for i in best_labels(shares, self.schema.label.values)]
+        names = map(str, self.schema.classes)
+        values = [self.schema.classes[i] for i in best_labels(shares, self.schema.classes)]
         return Predictions(values, dict(zip(names, shares.T, strict=True)))
 
     @abstractmethod

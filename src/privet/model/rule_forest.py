@@ -102,7 +102,7 @@ class RuleForest(CountedModel):
             "trees": self.trees.n_trees,
             "depth": len(self.trees.levels) - 1,
             "leaves": self.trees.n_leaves,
-            "labels": list(self.schema.label.values),
+            "labels": list(self.schema.classes),
             "splits by feature": dict(zip(names, map(int, used), strict=True)),
             "votes": self.votes,
             "noise per count of a leaf": float(np.sqrt(self.variance[view < 0].mean())),
@@ -127,7 +127,7 @@ class RuleForest(CountedModel):
         trees = MultiwayTrees(views, *(arrays[name] for name in names))
         check_structure(trees, schema)
         counts, variance = arrays["counts"], arrays["variance"]
-        shape = (len(trees.view), len(schema.label.values))
+        shape = (len(trees.view), schema.n_labels)
         if counts.shape != shape or variance.shape != shape[:1] or counts.dtype.kind != "f":
             raise QuestionError("the counts of this model do not fit its trees.")
         if not (np.isfinite(counts).all() and (variance >= 0).all()) or header["votes"] not in tuple(

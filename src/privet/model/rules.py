@@ -130,7 +130,7 @@ class Rules(Sequence[Rule]):
             tree,
             node,
             tuple(text for text in told.values() if text),
-            self._schema.label.values[self._label[index]],
+            self._schema.classes[self._label[index]],
             **{name: None if np.isnan(value) else value for name, value in numbers.items()},
             data=[condition_data(feature, mask) for feature, mask in features if told[feature.name]],
         )
@@ -188,7 +188,7 @@ class Rules(Sequence[Rule]):
         )
 
     def _label_code(self, label: Scalar) -> int:
-        values = list(self._schema.label.values)
+        values = list(self._schema.classes)
         if label not in values:
             raise QuestionError(f"there is no label {label!r}.", f"labels are {', '.join(map(str, values))}.")
         return values.index(label)

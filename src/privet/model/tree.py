@@ -122,7 +122,7 @@ def counts_said(counts: np.ndarray, variance: float, schema: Schema) -> Said:
     sd = np.sqrt(share_variance(np.array(share), n_labels, np.array(variance))) / rows
     # No clearer than its noise allows.
     clear = lead(share, n_labels) / (1 + float(sd) / 0.1)
-    return Said((told, f"{share:.0%} ± {sd:.0%} {schema.label.values[label]}"), label, clear)
+    return Said((told, f"{share:.0%} ± {sd:.0%} {schema.classes[label]}"), label, clear)
 
 
 def lead(share: float, n_labels: int) -> float:

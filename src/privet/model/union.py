@@ -61,7 +61,7 @@ class UnionForest(LabelModel):
         n_trees = sum(forest.trees.n_trees for forest in self.forests)
         complete = isinstance(self.forests[0].trees, CompleteTrees)
         n_leaves = n_trees << max(f.trees.depth for f in self.forests) if complete else 0
-        if n_views > MAX_VIEWS or n_leaves * len(self.schema.label.values) > MAX_CELLS:
+        if n_views > MAX_VIEWS or n_leaves * self.schema.n_labels > MAX_CELLS:
             raise QuestionError("this union has too many leaves.", "unite fewer or shallower trees.")
         check_voting(self.voting)
         object.__setattr__(self, "forests", tuple(f.with_voting(self.voting) for f in self.forests))
@@ -111,7 +111,7 @@ class UnionForest(LabelModel):
             "depth": [t["depth"] for t in told],
             "leaves": sum(t["leaves"] for t in told),
             **({"leaves kept": sum(kept)} if any("leaves kept" in t for t in told) else {}),
-            "labels": list(self.schema.label.values),
+            "labels": list(self.schema.classes),
             "splits by feature": {n: s for t in told for n, s in t["splits by feature"].items()},
             "voting": self.voting,
             "noise per count": [t["noise per count"] for t in told],

@@ -61,7 +61,7 @@ class PublicStructure:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Shape of a party's counts: trees, leaves, labels."""
-        return self.trees.n_trees, self.trees.n_leaves, len(self.schema.label.values)
+        return self.trees.n_trees, self.trees.n_leaves, self.schema.n_labels
 
     @property
     def fingerprint(self) -> str:

@@ -36,7 +36,7 @@ class Shapes:
     def __init__(self, told: FeatureShapes) -> None:
         self.told, self.effects, self.schema = told, told.effects, told.schema
         effects = told.effects
-        self.names = [str(value) for value in told.schema.label.values]
+        self.names = [str(value) for value in told.schema.classes]
         self.binary = len(effects.base) == 1
         # Bins with hardly a row have wide bands, and would flatten all others.
         held = told.bin_shares > 0.002

@@ -97,6 +97,7 @@ class Parts:
 def _asked(rows: Protected, kind: type[Question[Any]], *args: Any, **more: Any) -> Any:
     epsilon, rho = more.pop("epsilon", None), more.pop("rho", None)
     question = kind(*args, **more).copied()
+    question.check_predicted(rows.schema)
     question.check(rows.schema)
     return rows.ask(question, cost_of(question, rows.schema, epsilon, rho))
 

@@ -19,7 +19,7 @@ from privet.privacy.budget import Cost, bounded_range_epsilon, positive
 from privet.privacy.charges import Charge
 from privet.privacy.laws import Change, ScoreChange
 from privet.privacy.mechanisms import Mechanisms
-from privet.schema import Schema
+from privet.schema import Label, Schema, Target
 from privet.soundness import check_sound
 from privet.structure import STRUCTURES
 
@@ -62,6 +62,9 @@ class Question(Generic[Answer]):
 
     composition: ClassVar[str] = "sequence"
 
+    predicts: ClassVar[tuple[type[Label | Target], ...]] = (Label,)
+    """What a schema may predict for this to be asked: a tally of labels would misread cells of a target."""
+
     @staticmethod
     def change(cost: Cost, *sizes: Any) -> Change | ScoreChange | None:
         """The most that one person moves the answer; a first size says how many cells count one row."""
@@ -80,6 +83,11 @@ class Question(Generic[Answer]):
     def copied(self) -> Self:
         """The same question of copies: see `taken`."""
         return type(self)(*(taken(getattr(self, field.name)) for field in fields(self)))  # type: ignore[arg-type]
+
+    def check_predicted(self, schema: Schema) -> None:
+        """Refuse a schema that predicts something else."""
+        if not isinstance(schema.label, self.predicts):
+            _ = schema.target if Target in self.predicts else schema.classes
 
     def check(self, schema: Schema) -> None:
         """Refuse what does not fit the schema, while that is free."""

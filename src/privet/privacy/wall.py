@@ -94,6 +94,7 @@ class Wall:
             # No subclass: it could bring code along.
             raise QuestionError("this is not a question that the wall knows.", f"ask {', '.join(QUESTIONS)}.")
         question, cost = type(question).copied(question), replace(cost)
+        question.check_predicted(self.schema)
         question.check(self.schema)
         charge = question.charge(self.schema, cost)
         terms = Terms(self.schema, cost, self._mechanisms.law_of(charge), self._mechanisms.row_draws())

@@ -66,7 +66,7 @@ def invented(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     X = np.column_stack(
         [wide[:, :3].astype(object), np.array(KINDS, object)[kind], wide[:, 3:].astype(object)]
     )
-    return X, np.array(SCHEMA.label.values, object)[answer.astype(int)]
+    return X, np.array(SCHEMA.classes, object)[answer.astype(int)]
 
 
 def _model(epsilon: float, delta: float, table: tuple[np.ndarray, np.ndarray], seed: int) -> AdditiveModel:

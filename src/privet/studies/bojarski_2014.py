@@ -132,7 +132,7 @@ class Split:
         account = Ledger().create("study", Budget(10**5))
         learnt = protect(rows.take(train), schema, account, labels[train])
         asked = encode(open_table(rows.take(test), schema), schema, with_label=False)
-        return cls(learnt, asked.features, labels[test], schema.label.values)
+        return cls(learnt, asked.features, labels[test], schema.classes)
 
     def wrong(self, votes: LeafVotes) -> np.ndarray:
         """Whether each row that is asked about gets another label than it has."""

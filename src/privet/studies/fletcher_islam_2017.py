@@ -82,7 +82,7 @@ def _fold(dataset: Dataset, seed: int, train: np.ndarray, test: np.ndarray) -> d
     random = np.random.default_rng(seed)
     depth = forest_depth(dataset.schema, N_TREES)
     trees = random_complete_trees(dataset.schema, N_TREES, depth, np.random.RandomState(seed))
-    n_labels = len(dataset.schema.label.values)
+    n_labels = dataset.schema.n_labels
     part = random.integers(0, N_TREES, len(train))
     rows = np.ascontiguousarray(dataset.features[:, train])
     counts = count_assigned(trees, rows, dataset.labels[train], n_labels, part)
@@ -96,7 +96,7 @@ def _fold(dataset: Dataset, seed: int, train: np.ndarray, test: np.ndarray) -> d
 def _scores(
     name: str, trees: CompleteTrees, labels: np.ndarray, dataset: Dataset, test: np.ndarray
 ) -> dict[str, float]:
-    n_labels = len(dataset.schema.label.values)
+    n_labels = dataset.schema.n_labels
     rows = np.ascontiguousarray(dataset.features[:, test])
     votes = vote(trees, rows, np.eye(n_labels, dtype=np.uint8)[labels])
     truth = dataset.labels[test]

@@ -152,7 +152,7 @@ def _votings(public: Public, model: CountForest, test: np.ndarray) -> dict[str, 
 
 
 def _accuracy(public: Public, shares: np.ndarray, test: np.ndarray) -> float:
-    guesses = np.array(public.schema.label.values)[shares.argmax(axis=1)]
+    guesses = np.array(public.schema.classes)[shares.argmax(axis=1)]
     return float((guesses == public.labels[test]).mean())
 
 

@@ -78,8 +78,8 @@ def _accuracies(
     rows, truth = table.take(test), table.column(schema.label.name).take(test).to_numpy(zero_copy_only=False)
 
     def accuracy(model: Any) -> float:
-        chosen = best_labels(model.shares(rows), schema.label.values)
-        return float(np.mean(np.array(schema.label.values)[chosen] == truth))
+        chosen = best_labels(model.shares(rows), schema.classes)
+        return float(np.mean(np.array(schema.classes)[chosen] == truth))
 
     everyone = _behind_the_wall(schema, table.take(rest))
     yield "default", accuracy(_with(candidates[0], epsilon).fit(everyone).model_)

@@ -56,7 +56,7 @@ def _fits(
     X = table.drop_columns([schema.label.name])
     split = StratifiedKFold(folds, shuffle=True, random_state=0).split(y, y)
     for seed, (train, test) in enumerate(split):
-        rows, truth = X.take(test), y[test] == schema.label.values[1]
+        rows, truth = X.take(test), y[test] == schema.classes[1]
         # Read once for all fits: each is charged, to a budget that has room for all.
         account = Ledger().create("study", Budget(1000))
         protected = protect(X.take(train), schema, account, y[train])

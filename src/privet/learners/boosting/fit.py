@@ -59,7 +59,7 @@ class Fit:
         self.protected = protected
         self.budget = budget
         self.random = random
-        self.n_labels = len(protected.schema.label.values)
+        self.n_labels = protected.schema.n_labels
         self.purse = Purse.of(budget)
 
     def learn(self, passes: int | None, stamp: Callable[[Mapping[str, Any]], PrivacyCard]) -> AdditiveModel:

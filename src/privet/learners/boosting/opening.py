@@ -98,7 +98,7 @@ def openings(budget: Budget, schema: Schema) -> list[Opening]:
     """
     n_features, bound = len(schema.features), schema.max_rows
     unknown, pure = 2 * LEAST_LABEL_SHARE, Purse(budget.epsilon, True)
-    share = unknown if bound is None else _label_share(pure, bound, n_features, len(schema.label.values))
+    share = unknown if bound is None else _label_share(pure, bound, n_features, schema.n_labels)
     in_pure = Opening(budget, max(share, LEAST_LABEL_SHARE), (pure,))
     if not budget.delta or too_wide(budget, n_features):
         return [in_pure]

@@ -23,7 +23,7 @@ STEP = 0.01
 
 def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -> FitPlan:
     """The plan of a fit whose noisy number of rows is ``n_rows``."""
-    n_features, n_labels = len(schema.features), len(schema.label.values)
+    n_features, n_labels = len(schema.features), schema.n_labels
     opening = openings(budget, schema)[0]
     purse = opening.law(n_rows, n_features, n_labels)
     spent = opening.spent(purse)

@@ -22,7 +22,7 @@ from privet.privacy.budget import Cost
 from privet.privacy.laws import Change, noise_sd
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.question import Counts, Question, Terms
-from privet.schema import Schema
+from privet.schema import Label, Schema, Target
 from privet.structure import Additive, Bins
 
 FINEST = 14
@@ -162,6 +162,7 @@ class LeafRows(OfLastTrees, Counts):
 
     method = "noisy_leaf_rows"
     text = "rows by leaf of oblivious trees"
+    predicts = (Label, Target)
     additive: Additive
     n_trees: int
 

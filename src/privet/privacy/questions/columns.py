@@ -24,7 +24,7 @@ from privet.privacy.charges import Charge
 from privet.privacy.laws import ScoreChange
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.question import Question, Terms
-from privet.schema import Continuous, Schema
+from privet.schema import Continuous, Label, Schema, Target
 
 MAX_TABLE = 1 << 24
 """Cells of a table: every one of them gets its noise."""
@@ -46,6 +46,7 @@ class OfColumns(Question[Any]):
     """
 
     text = "number of rows"
+    predicts = (Label, Target)
     where: str | None = None
 
     def words(self) -> str:

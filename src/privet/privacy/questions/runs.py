@@ -24,7 +24,7 @@ from privet.privacy.budget import Budget, Cost
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.question import Question, Terms, pure_only, taken
-from privet.schema import Schema
+from privet.schema import Label, Schema, Target
 
 MOST_RUNS = 10_000
 PARTS = 1000
@@ -121,6 +121,7 @@ class BestOfRuns(Question[BestRun]):
 
     method = "choose_run"
     text = "the best of a random number of runs, {} on average, over {} candidates"
+    predicts = (Label, Target)
     candidates: Sequence[Run]
     runs: int
     eta: Number = 1

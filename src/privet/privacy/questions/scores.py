@@ -60,7 +60,7 @@ class Losses(Counts):
         check_predictor(self.predictor, schema)
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
-        values, labels = terms.schema.label.values, batch.labels
+        values, labels = terms.schema.classes, batch.labels
         shares = row_shares(self.predictor, batch.features, len(values))
         errors = self.loss == "errors"
         exact = kernel.row_errors(shares, labels, values) if errors else kernel.row_losses(shares, labels)
