@@ -22,6 +22,7 @@ from privet.learners.boosting.bins import (
     make_cells,
     truncated_normal,
 )
+from privet.learners.boosting.loss import Labels
 from privet.learners.boosting.opening import (
     MOST_LABEL_SHARE,
     further_shares,
@@ -125,8 +126,8 @@ def test_a_budget_is_never_spent_on_noise_that_cannot_be_drawn(delta):
             continue
         purse = Purse.of(budget)
         for n_rows, spent in itertools.product([60, 10**5, 10**9], [Fraction("0.02"), MOST_LABEL_SHARE]):
-            plan = make_plan(n_rows, n_features, n_labels, purse, spent)
-            for charge in plan.charges(purse, n_features, n_labels):
+            plan = make_plan(n_rows, n_features, Labels(n_labels), purse, spent)
+            for charge in plan.charges(purse, n_features, Labels(n_labels)):
                 # A law of noise that could not be drawn is refused where it is made.
                 assert charge.law.parameter > 0
                 grids += charge.kind in (BinGradients, LeafGradients)
@@ -168,11 +169,11 @@ PLANS = list(
 def test_every_plan_costs_exactly_the_budget(budget):
     for n_rows, n_features, n_labels, bound, passes in PLANS:
         opening = openings(budget, many_features(n_features, n_labels, bound))[0]
-        purse = opening.law(n_rows, n_features, n_labels)
+        purse = opening.law(n_rows, n_features)
         spent = opening.spent(purse)
-        spent += sum(further_shares(purse, n_rows, n_features, n_labels, spent))
-        plan = make_plan(n_rows, n_features, n_labels, purse, spent, passes)
-        costs = [charge.cost for charge in plan.charges(purse, n_features, n_labels)]
+        spent += sum(further_shares(purse, n_rows, n_features, Labels(n_labels), spent))
+        plan = make_plan(n_rows, n_features, Labels(n_labels), purse, spent, passes)
+        costs = [charge.cost for charge in plan.charges(purse, n_features, Labels(n_labels))]
         rest = sum(cost.epsilon if purse.pure else cost.rho for cost in costs)
         unit = "epsilon" if purse.pure else "rho"
         assert fills(rest + spent * purse.total, purse.total, len(costs), unit)
@@ -190,9 +191,9 @@ def many_features(n_features: int, n_labels: int, bound: int | None) -> Schema:
 def test_labels_get_what_features_cannot_use(budget, bound):
     def shares(n_rows: int, bound: int | None) -> list[Fraction]:
         opening = openings(budget, many_features(16, 2, bound))[0]
-        purse = opening.law(n_rows, 16, 2)
+        purse = opening.law(n_rows, 16)
         spent = opening.spent(purse)
-        return [spent, *further_shares(purse, n_rows, 16, 2, spent)]
+        return [spent, *further_shares(purse, n_rows, 16, Labels(2), spent)]
 
     few = shares(300, bound)
     assert sum(few) > 0.8 and len(few) <= 6

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from costs import fills
 from privet import BoostingClassifier, Budget, Categorical, Continuous, Label, Ledger, Schema, protect
 from privet.learners.boosting.bins import make_cells
+from privet.learners.boosting.loss import Labels
 from privet.learners.boosting.zoom import zoom_bins, zoom_edges, zoom_share, zoomed
 from privet.learners.purse import Purse
 from privet.privacy import Repeatable
@@ -61,8 +62,8 @@ def test_the_plan_tells_of_it_and_costs_the_budget(delta):
 )
 def test_it_is_not_asked_where_it_is_not_worth_it(features, n_rows, passes):
     schema, purse = Schema(features, Label("y", [0, 1])), Purse.of(Budget("0.1", "1e-6"))
-    assert zoom_share(purse, n_rows, schema, 2, passes) == 0
-    assert zoom_share(purse, 10**6, schema_of(1), 2, None) > 0
+    assert zoom_share(purse, n_rows, schema, Labels(2), passes) == 0
+    assert zoom_share(purse, 10**6, schema_of(1), Labels(2), None) > 0
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0, 1), (-3, 5), (1990, 2030), (-9, -1), (0, 1e300)])

@@ -14,13 +14,13 @@ from privet.errors import BudgetExceeded
 from privet.learners.boosting.bins import (
     Margin,
     Totals,
-    class_shares,
     gather,
     make_cells,
     n_cells,
     pooled_totals,
     truncated_normal,
 )
+from privet.learners.boosting.loss import loss_of
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings
 from privet.learners.boosting.plan import Plan, make_plan
 from privet.learners.boosting.shapes import (
@@ -46,7 +46,7 @@ from privet.learners.purse import Purse, sd_of
 from privet.model import AdditiveModel, PrivacyCard
 from privet.privacy import Budget, Protected
 from privet.privacy.question import Question
-from privet.privacy.questions.boosting import BinGradients, BinRows, LabelRows, LeafGradients, LeafRows
+from privet.privacy.questions.boosting import BinGradients, LeafRows
 from privet.structure import Additive
 
 Answer = TypeVar("Answer")
@@ -59,7 +59,7 @@ class Fit:
         self.protected = protected
         self.budget = budget
         self.random = random
-        self.n_labels = protected.schema.n_labels
+        self.loss = loss_of(protected.schema)
         self.purse = Purse.of(budget)
 
     def learn(self, passes: int | None, stamp: Callable[[Mapping[str, Any]], PrivacyCard]) -> AdditiveModel:
@@ -67,12 +67,12 @@ class Fit:
         schema, before = self.protected.schema, len(self.protected.asked)
         totals, spent = self._ask_labels()
         n_rows = self._n_rows(totals)
-        zoom = zoom_share(self.purse, n_rows, schema, self.n_labels, passes)
+        zoom = zoom_share(self.purse, n_rows, schema, self.loss, passes)
         plan = make_plan(
-            n_rows, len(schema.features), self.n_labels, self.purse, spent + zoom, after_zoom(passes, zoom)
+            n_rows, len(schema.features), self.loss, self.purse, spent + zoom, after_zoom(passes, zoom)
         )
-        charges = plan.charges(self.purse, len(schema.features), self.n_labels)
-        self.protected.refine([*zoom_charges(self.purse, zoom, len(schema.features)), *charges])
+        charges = plan.charges(self.purse, len(schema.features), self.loss)
+        self.protected.refine([*zoom_charges(self.purse, self.loss, zoom, len(schema.features)), *charges])
         ranks: Ranks = ()
         if zoom:
             totals, ranks = self._zoom(zoom, totals, n_rows)
@@ -119,7 +119,7 @@ class Fit:
             if len(opening.laws) > 1 and self.protected.receipt is not None:
                 self.protected.settle(instead=True)
             raise
-        self.purse = opening.law(self._n_rows(totals), len(self.protected.schema.features), self.n_labels)
+        self.purse = opening.law(self._n_rows(totals), len(self.protected.schema.features))
         if len(opening.laws) > 1:
             self.protected.settle(instead=not self.purse.pure)
         return totals, opening.spent(self.purse)
@@ -128,26 +128,26 @@ class Fit:
         """Rows by label, asked again while it is worth it, and the share of the budget that took."""
         n_features = len(self.protected.schema.features)
         totals, spent = self._open()
-        while share := further_share(self.purse, self._n_rows(totals), n_features, self.n_labels, spent):
-            self.protected.refine(label_charges(self.purse, share, spent))
+        while share := further_share(self.purse, self._n_rows(totals), n_features, self.loss, spent):
+            self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent = totals.merge(self._count_labels(share)), spent + share
         return totals, spent
 
     def _count_labels(self, share: Fraction) -> Totals:
-        noisy = self._ask(LabelRows(), share)
-        return Totals(noisy.values.astype(float), sd_of(LabelRows.plan(self.purse.cost(share))))
+        noisy = self._ask(self.loss.label_rows(), share)
+        return Totals(noisy.values.astype(float), sd_of(self.loss.label_kind.plan(self.purse.cost(share))))
 
     def _n_rows(self, totals: Totals) -> float:
         """How many rows there seem to be, within the public bound."""
         bound = self.protected.schema.max_rows or inf
-        return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.n_labels), 1.0, bound)[0]
+        return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.loss.n_columns), 1.0, bound)[0]
 
     def _zoom(self, share: Fraction, totals: Totals, n_rows: float) -> tuple[Totals, Ranks]:
         """Where people are within the public ranges, and what the answer adds to the totals."""
         schema, bins = self.protected.schema, zoom_bins(self.protected.schema)
-        sd = sd_of(BinRows.plan(self.purse.cost(share), len(schema.features)))
-        noisy_rows = self._ask(BinRows(bins), share).values
-        ranks = zoomed(schema, noisy_rows.sum(axis=1), bins, sd * sqrt(self.n_labels), n_rows)
+        sd = sd_of(self.loss.bin_kind.plan(self.purse.cost(share), len(schema.features)))
+        noisy_rows = self._ask(self.loss.bin_rows(bins), share).values
+        ranks = zoomed(schema, noisy_rows.sum(axis=1), bins, sd * sqrt(self.loss.n_columns), n_rows)
         return totals.merge(pooled_totals(bins, noisy_rows, sd)), ranks
 
     def _ask_bins(
@@ -155,14 +155,14 @@ class Fit:
     ) -> tuple[Additive, list[Margin], Start, Shapes, float]:
         """Rows by cell and label: bins, class shares and starting shapes follow from them."""
         schema, n_rows = self.protected.schema, self._n_rows(totals)
-        sd = sd_of(BinRows.plan(self.purse.cost(plan.bin_share), len(schema.features)))
-        wanted = n_cells(n_rows, plan.cell_mass, sd * sqrt(self.n_labels))
+        sd = sd_of(self.loss.bin_kind.plan(self.purse.cost(plan.bin_share), len(schema.features)))
+        wanted = n_cells(n_rows, plan.cell_mass, sd * sqrt(self.loss.n_columns))
         cells, present = make_cells(schema, wanted, ranks)
-        noisy_rows = self._ask(BinRows(cells), plan.bin_share).values
+        noisy_rows = self._ask(self.loss.bin_rows(cells), plan.bin_share).values
         totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
         bins, margins = gather(schema, cells, present, noisy_rows, sd, totals)
         n_rows = max(self._n_rows(totals), 10.0)
-        start = Start.of(class_shares(totals, n_rows), totals.sd / n_rows)
+        start = self.loss.start(totals, n_rows)
         shapes = first_shapes(margins, start)
         length = start_length(shapes, plan.overlap)
         n_scores = len(start.intercept)
@@ -201,7 +201,7 @@ class Fit:
         )
         where = [additive.bins.slices[j] for j in asked]
         for _ in range(plan.shape_passes):
-            noisy = self._ask(BinGradients(additive, asked), plan.shape_pass_share).values
+            noisy = self._ask(self.loss.bin_gradients(additive, asked), plan.shape_pass_share).values
             pooled, moves = steps.take([noisy[place] for place in where])
             values = additive.shapes.copy()
             for place, move in zip(where, moves, strict=True):
@@ -241,12 +241,12 @@ class Fit:
         self, plan: Plan, additive: Additive, intercept: InterceptFilter, n_rows: float
     ) -> tuple[Additive, LeafSteps]:
         rows_share, gradients_share = plan.leaf_shares(self.purse)
-        sd = sd_of(plan.leaf_gradients(self.purse, self.n_labels))
+        sd = sd_of(plan.leaf_gradients(self.purse, self.loss))
         noisy_rows = self._ask(LeafRows(additive, plan.n_trees), rows_share)
-        steps = LeafSteps(noisy_rows.values, n_rows, sd, plan, self.purse)
+        steps = LeafSteps(noisy_rows.values, n_rows, sd, plan, self.purse, self.loss)
         sum_variance = sd**2 * (1 << plan.depth) / plan.n_trees
         for _ in range(plan.tree_passes):
-            noisy = self._ask(LeafGradients(additive, plan.n_trees), gradients_share).values
+            noisy = self._ask(self.loss.leaf_gradients(additive, plan.n_trees), gradients_share).values
             leaves = additive.leaves.copy()
             pooled, move = steps.take(noisy, leaves[-plan.n_trees :])
             leaves[-plan.n_trees :] += move
@@ -255,7 +255,7 @@ class Fit:
         return additive, steps
 
     def _gradient_sd(self, n_shapes: int, share: Fraction) -> float:
-        return sd_of(BinGradients.plan(self.purse.cost(share), n_shapes, self.n_labels))
+        return sd_of(BinGradients.plan(self.purse.cost(share), n_shapes, self.loss.n_labels))
 
     def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start, shapes: Shapes) -> np.ndarray:
         """Posterior deviation of every shape's values, after the counts and the passes over it."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
+from privet.learners.boosting.loss import Loss, loss_of
 from privet.learners.boosting.plan import GAUSSIAN_TREES, WIDEST_SD
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget, Charge, Cost
-from privet.privacy.questions.boosting import BinRows, LabelRows
+from privet.privacy.questions.boosting import BinRows
 from privet.schema import Schema
 
 REST = "boosting, planned from the noisy number of rows"
@@ -57,6 +58,7 @@ class Opening:
     Attributes
     ----------
     budget : Budget
+    loss : Loss
     share : Fraction
         Of the budget in the first law, in which it is asked.
     laws : one or two of Purse
@@ -64,6 +66,7 @@ class Opening:
     """
 
     budget: Budget
+    loss: Loss
     share: Fraction
     laws: tuple[Purse, ...]
 
@@ -75,15 +78,15 @@ class Opening:
     @property
     def first(self) -> Charge:
         """The first question."""
-        return LabelRows.plan(self.purse.cost(self.share))
+        return self.loss.label_kind.plan(self.purse.cost(self.share))
 
     def plans(self) -> list[list[Charge]]:
         """It, and all that comes after as one reserve, in each of the laws."""
         return [[self.first, Charge(REST, law.cost(1 - self.spent(law)))] for law in self.laws]
 
-    def law(self, n_rows: float, n_features: int, n_labels: int) -> Purse:
+    def law(self, n_rows: float, n_features: int) -> Purse:
         """Law of all other questions, after the first answer: ρ if there are surely rows enough."""
-        surely = n_rows - sqrt(n_labels) * sd_of(self.first)
+        surely = n_rows - sqrt(self.loss.n_columns) * sd_of(self.first)
         return self.laws[0 if prefers_pure(self.budget, surely, n_features) else -1]
 
     def spent(self, law: Purse) -> Fraction:
@@ -96,47 +99,47 @@ def openings(budget: Budget, schema: Schema) -> list[Opening]:
 
     On an account that adds up in ρ pure ε is dear, and on one that adds up in ε there may be no ρ left.
     """
-    n_features, bound = len(schema.features), schema.max_rows
+    n_features, bound, loss = len(schema.features), schema.max_rows, loss_of(schema)
     unknown, pure = 2 * LEAST_LABEL_SHARE, Purse(budget.epsilon, True)
-    share = unknown if bound is None else _label_share(pure, bound, n_features, schema.n_labels)
-    in_pure = Opening(budget, max(share, LEAST_LABEL_SHARE), (pure,))
+    share = unknown if bound is None else _label_share(pure, bound, n_features, loss)
+    in_pure = Opening(budget, loss, max(share, LEAST_LABEL_SHARE), (pure,))
     if not budget.delta or too_wide(budget, n_features):
         return [in_pure]
     gaussian = Purse.of(budget)
-    in_rho = Opening(budget, unknown, (gaussian,))
+    in_rho = Opening(budget, loss, unknown, (gaussian,))
     if bound is not None and prefers_pure(budget, bound, n_features):
         return [in_pure, in_rho]
-    either = Opening(budget, unknown, (pure, gaussian))
+    either = Opening(budget, loss, unknown, (pure, gaussian))
     # With a large ε, or a tiny δ, even so small a share of ε is much of ρ.
     return [*([either] if either.spent(gaussian) <= MOST_FIRST else []), in_rho, in_pure]
 
 
-def further_share(purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction) -> Fraction:
+def further_share(purse: Purse, n_rows: float, n_features: int, loss: Loss, spent: Fraction) -> Fraction:
     """Share of one more count of the labels, or 0 where the counts so far will do."""
-    wanted = _label_share(purse, n_rows, n_features, n_labels)
+    wanted = _label_share(purse, n_rows, n_features, loss)
     return wanted - spent if wanted > 2 * spent else Fraction(0)
 
 
 def further_shares(
-    purse: Purse, n_rows: float, n_features: int, n_labels: int, spent: Fraction
+    purse: Purse, n_rows: float, n_features: int, loss: Loss, spent: Fraction
 ) -> list[Fraction]:
     """Shares of all further counts of the labels, were every answer to say ``n_rows``."""
     shares: list[Fraction] = []
-    while share := further_share(purse, n_rows, n_features, n_labels, sum(shares, spent)):
+    while share := further_share(purse, n_rows, n_features, loss, sum(shares, spent)):
         shares.append(share)
     return shares
 
 
-def label_charges(purse: Purse, share: Fraction, spent: Fraction) -> list[Charge]:
+def label_charges(purse: Purse, loss: Loss, share: Fraction, spent: Fraction) -> list[Charge]:
     """One more count of the labels, and all that comes after as one reserve."""
-    return [LabelRows.plan(purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
+    return [loss.label_kind.plan(purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
 
 
-def _label_share(purse: Purse, n_rows: float, n_features: int, n_labels: int) -> Fraction:
+def _label_share(purse: Purse, n_rows: float, n_features: int, loss: Loss) -> Fraction:
     """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
     per_row = 1 / (purse.strength * max(n_rows, 1.0))
     cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
     most = Fraction(FEW_ROWS * cell_noise).limit_denominator(100)
-    needed = per_row * max(n_labels, 2) / LABEL_ERROR
+    needed = per_row * max(loss.n_columns, 2) / LABEL_ERROR
     enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
     return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)

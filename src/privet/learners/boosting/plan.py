@@ -15,7 +15,7 @@ tables), and says what became better and worse.
 - Shares: rows by cell need most where little is known, trees where there is evidence for them.
 - Steps: shapes .2 in six passes or .35 in two; longer ones let shapes that repeat each other go too far,
   see ``LONGEST_STEP``. Trees 2 to 2.8 with a momentum of .5 to .7, which is stable up to 2 + 2 × momentum
-  where the curvature is right (`MOST_CURVATURE` in trees.py).
+  where the curvature is right (see `Labels.curvature`).
 - Trees: 64 with a δ, since noise adds up slowly; few and shallow in pure ε, deeper with the evidence, so
   that a leaf keeps about 40 (δ) or 100 rows.
 - Prior scales of leaves, powers of energies and pulls are as first found; the benches above were not run
@@ -31,16 +31,11 @@ from math import floor, log2, sqrt
 
 import numpy as np
 
+from privet.learners.boosting.loss import Loss
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Charge
 from privet.privacy.laws import WIDEST_VARIANCE
-from privet.privacy.questions.boosting import (
-    BinGradients,
-    BinRows,
-    LeafGradients,
-    LeafRows,
-    gradient_clip,
-)
+from privet.privacy.questions.boosting import BinGradients, LeafGradients, LeafRows, gradient_clip
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
 LONGEST_STEP = 0.4
@@ -101,24 +96,24 @@ class Plan:
     adapt_scale: bool
     feature_power: float
 
-    def charges(self, purse: Purse, n_features: int, n_labels: int) -> list[Charge]:
+    def charges(self, purse: Purse, n_features: int, loss: Loss) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass."""
-        charges = [BinRows.plan(purse.cost(self.bin_share), n_features)]
+        charges = [loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
         if self.shape_passes:
-            shapes = BinGradients.plan(purse.cost(self.shape_pass_share), n_features, n_labels)
+            shapes = BinGradients.plan(purse.cost(self.shape_pass_share), n_features, loss.n_labels)
             charges += [shapes] * self.shape_passes
         if self.rounds:
-            passes = [self.leaf_gradients(purse, n_labels)] * self.tree_passes
-            charges += [self.leaf_rows(purse, n_labels), *passes] * self.rounds
+            passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
+            charges += [self.leaf_rows(purse, loss), *passes] * self.rounds
         return charges
 
-    def leaf_rows(self, purse: Purse, n_labels: int) -> Charge:
+    def leaf_rows(self, purse: Purse, loss: Loss) -> Charge:
         """A round's count of rows."""
-        return LeafRows.plan(purse.cost(self.leaf_shares(purse)[0]), self.n_trees, n_labels)
+        return LeafRows.plan(purse.cost(self.leaf_shares(purse)[0]), self.n_trees, loss.n_labels)
 
-    def leaf_gradients(self, purse: Purse, n_labels: int) -> Charge:
+    def leaf_gradients(self, purse: Purse, loss: Loss) -> Charge:
         """A pass over a round's trees."""
-        return LeafGradients.plan(purse.cost(self.leaf_shares(purse)[1]), self.n_trees, n_labels)
+        return LeafGradients.plan(purse.cost(self.leaf_shares(purse)[1]), self.n_trees, loss.n_labels)
 
     @property
     def shape_pass_share(self) -> Fraction:
@@ -138,7 +133,7 @@ class Plan:
 def make_plan(
     n_rows: float,
     n_features: int,
-    n_labels: int,
+    loss: Loss,
     purse: Purse,
     spent: Fraction,
     passes: int | None = None,
@@ -149,11 +144,11 @@ def make_plan(
     """
     left = 1 - spent
     choose = _pure_plan if purse.pure else _gaussian_plan
-    plan = choose(n_rows, n_features, n_labels, purse)
+    plan = choose(n_rows, n_features, loss, purse)
     if passes is not None:
         plan = _within(plan, passes - 1)
     scaled = replace(plan, tree_share=plan.tree_share * left)
-    if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse, n_labels)) > WIDEST_SD:
+    if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse, loss)) > WIDEST_SD:
         plan = replace(plan, rounds=0, tree_passes=0)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
@@ -180,12 +175,12 @@ def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction]:
     return Fraction(bins), 1 - Fraction(bins) - Fraction(trees), Fraction(trees)
 
 
-def _gaussian_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
+def _gaussian_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan:
     """Noise adds up slowly here: many passes over many trees."""
     evidence = n_rows * purse.strength
     rounds = int(np.clip(round(log2(max(evidence / 100, 1.01))), 1, 4))
     wanted = min(round(log2(max(evidence / 60, 1))), floor(log2(max(n_rows / 40, 1))))
-    several = n_labels > 2
+    several = loss.n_labels > 2
     passes = 3 * rounds + (4 if evidence >= 20_000 else 0)
     return Plan(
         *_shares("0.2", "0.3" if rounds == 1 else "0.4" if evidence < 5000 else "0.5"),
@@ -208,9 +203,9 @@ def _gaussian_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) 
     )
 
 
-def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> Plan:
+def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan:
     """Noise adds up fast here: few passes, few trees, and none where they would drown in it."""
-    clip = float(gradient_clip(n_labels, 1))
+    clip = float(gradient_clip(loss.n_labels, 1))
     evidence = n_rows * purse.strength / (n_features * sqrt(2) * clip)
     plan = Plan(
         *_shares("0.4", "0"),
@@ -233,7 +228,7 @@ def _pure_plan(n_rows: float, n_features: int, n_labels: int, purse: Purse) -> P
     )
     if evidence < 100:
         return plan
-    plan = _pure_binary(plan, evidence) if n_labels <= 2 else _pure_several(plan, evidence)
+    plan = _pure_binary(plan, evidence) if loss.n_labels <= 2 else _pure_several(plan, evidence)
     deepest = floor(log2(max(n_rows / 100, 1)))
     return replace(plan, depth=max(min(plan.depth, deepest), 2))
 

@@ -6,13 +6,14 @@ from math import log, sqrt
 
 import numpy as np
 
+from privet.learners.boosting.loss import Loss, loss_of
 from privet.learners.boosting.opening import further_shares, openings
 from privet.learners.boosting.plan import Plan, make_plan
 from privet.learners.boosting.zoom import after_zoom, zoom_charges, zoom_share
 from privet.learners.plan import QUANTILES, FitPlan, Leaves
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget
-from privet.privacy.questions.boosting import LabelRows, gradient_clip
+from privet.privacy.questions.boosting import gradient_clip
 from privet.schema import Schema
 
 LEAST_PART, MOST_PART = 0.1, 0.9
@@ -23,17 +24,17 @@ STEP = 0.01
 
 def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -> FitPlan:
     """The plan of a fit whose noisy number of rows is ``n_rows``."""
-    n_features, n_labels = len(schema.features), schema.n_labels
+    n_features, loss = len(schema.features), loss_of(schema)
     opening = openings(budget, schema)[0]
-    purse = opening.law(n_rows, n_features, n_labels)
+    purse = opening.law(n_rows, n_features)
     spent = opening.spent(purse)
-    shares = further_shares(purse, n_rows, n_features, n_labels, spent)
-    zoom = zoom_share(purse, n_rows, schema, n_labels, passes)
+    shares = further_shares(purse, n_rows, n_features, loss, spent)
+    zoom = zoom_share(purse, n_rows, schema, loss, passes)
     spent = sum(shares, spent) + zoom
-    plan = make_plan(n_rows, n_features, n_labels, purse, spent, after_zoom(passes, zoom))
-    labels = [opening.first, *(LabelRows.plan(purse.cost(share)) for share in shares)]
-    zooms = zoom_charges(purse, zoom, n_features)
-    charges = [*labels, *zooms, *plan.charges(purse, n_features, n_labels)]
+    plan = make_plan(n_rows, n_features, loss, purse, spent, after_zoom(passes, zoom))
+    labels = [opening.first, *(loss.label_kind.plan(purse.cost(share)) for share in shares)]
+    zooms = zoom_charges(purse, loss, zoom, n_features)
+    charges = [*labels, *zooms, *plan.charges(purse, n_features, loss)]
     return FitPlan(
         "boosting",
         budget,
@@ -47,15 +48,15 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
             "depth": plan.depth if plan.rounds else 0,
             "leaves of each tree": 1 << plan.depth if plan.rounds else 0,
         },
-        _leaves(plan, n_rows, n_labels, purse) if plan.rounds else None,
+        _leaves(plan, n_rows, loss, purse) if plan.rounds else None,
     )
 
 
-def _leaves(plan: Plan, n_rows: float, n_labels: int, purse: Purse) -> Leaves:
+def _leaves(plan: Plan, n_rows: float, loss: Loss, purse: Purse) -> Leaves:
     """Rows of a leaf under independent cuts, and what its rows' gradients must add up to over all passes."""
-    clip = gradient_clip(n_labels, purse.norm)
+    clip = gradient_clip(loss.n_labels, purse.norm)
     largest = float(clip) if purse.pure else sqrt(clip)
-    sd = sd_of(plan.leaf_gradients(purse, n_labels))
+    sd = sd_of(plan.leaf_gradients(purse, loss))
     return Leaves(n_rows * _part_quantiles(plan.depth), sd / sqrt(plan.tree_passes) / largest)
 
 

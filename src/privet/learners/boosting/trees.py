@@ -8,17 +8,10 @@ from math import sqrt
 import numpy as np
 
 from privet.learners.boosting.bins import Margin
+from privet.learners.boosting.loss import Loss
 from privet.learners.boosting.plan import Plan
 from privet.learners.purse import Purse
 from privet.structure import Additive, Bins
-
-MOST_CURVATURE = 0.25
-"""Largest second derivative of a row's loss in one score, p(1 − p), for two labels and for more.
-
-That of the class shares is less, many times less where a label is rare, but the rows in which trees differ
-are not where the shares are: a step divided by the less was too long for them, and longer with every pass.
-Divided by the bound, trees that all say the same take steps that a momentum of m keeps stable up to 2 + 2m.
-"""
 
 AVERAGED = 0.75
 """How far the noise of a round's trees averages out: between not at all (0) and wholly (1)."""
@@ -97,13 +90,16 @@ class LeafSteps:
         Noise of one pass.
     plan : Plan
     purse : Purse
+    loss : Loss
     """
 
-    def __init__(self, noisy_rows: np.ndarray, n_rows: float, sd: float, plan: Plan, purse: Purse) -> None:
+    def __init__(
+        self, noisy_rows: np.ndarray, n_rows: float, sd: float, plan: Plan, purse: Purse, loss: Loss
+    ) -> None:
         n_trees, n_leaves = noisy_rows.shape
         rows = np.maximum(noisy_rows, 0.15 * n_rows / n_leaves)
         self.shares = rows / rows.sum(axis=1, keepdims=True)
-        self._weight = rows[..., None] * MOST_CURVATURE
+        self._weight = rows[..., None] * loss.curvature
         self._sd = sd
         self._plan = plan
         averaged = n_trees ** ((AVERAGED - 1) / 2) / sqrt(plan.tree_passes)

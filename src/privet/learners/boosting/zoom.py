@@ -12,9 +12,9 @@ from math import sqrt
 
 import numpy as np
 
+from privet.learners.boosting.loss import Loss
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Charge
-from privet.privacy.questions.boosting import BinRows
 from privet.schema import Continuous, Feature, Schema
 from privet.structure import Bins
 
@@ -43,7 +43,7 @@ Ranks = Sequence[np.ndarray | None]
 """About which share of the rows lies below each code, by feature; None where that is not known."""
 
 
-def zoom_share(purse: Purse, n_rows: float, schema: Schema, n_labels: int, passes: int | None) -> Fraction:
+def zoom_share(purse: Purse, n_rows: float, schema: Schema, loss: Loss, passes: int | None) -> Fraction:
     """Share of the question, or 0 where no range can be too wide or the answer would be noise.
 
     ``passes`` is the most questions after the labels; this is not among so few that others need them.
@@ -54,8 +54,8 @@ def zoom_share(purse: Purse, n_rows: float, schema: Schema, n_labels: int, passe
     if all(feature.n_cells <= FEW_VALUES for feature in ranges):
         return Fraction(0)
     for share, least in zip(SHARES, (CLEAR_ROWS, CLEAR_ROWS, LEAST_ROWS), strict=True):
-        sd = sd_of(BinRows.plan(purse.cost(share), len(schema.features)))
-        if n_rows >= least * sd * sqrt(n_labels):
+        sd = sd_of(loss.bin_kind.plan(purse.cost(share), len(schema.features)))
+        if n_rows >= least * sd * sqrt(loss.n_columns):
             return share
     return Fraction(0)
 
@@ -65,9 +65,9 @@ def after_zoom(passes: int | None, share: Fraction) -> int | None:
     return passes if passes is None or not share else passes - 1
 
 
-def zoom_charges(purse: Purse, share: Fraction, n_features: int) -> list[Charge]:
+def zoom_charges(purse: Purse, loss: Loss, share: Fraction, n_features: int) -> list[Charge]:
     """The question, if it is asked."""
-    return [BinRows.plan(purse.cost(share), n_features)] if share else []
+    return [loss.bin_kind.plan(purse.cost(share), n_features)] if share else []
 
 
 def zoom_edges(feature: Continuous) -> np.ndarray:
