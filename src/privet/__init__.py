@@ -3,43 +3,52 @@
 Learn decision trees and forests from rows about people without giving any one of them away.
 """
 
-from privet.errors import (
-    BudgetError,
-    BudgetExceeded,
-    DataError,
-    LedgerTampered,
-    ModelFileError,
-    PrivacyLeakWarning,
-    PrivetError,
-    QuestionError,
-    SchemaError,
-    UnknownAccount,
-)
-from privet.estimators import (
-    BoostingClassifier,
-    CountForestClassifier,
-    CountingTreeClassifier,
-    GreedyForestClassifier,
-    GreedyTreeClassifier,
-    MajorityForestClassifier,
-    PrivateScore,
-    PrivateSelection,
-    private_score,
-)
-from privet.model import (
-    AdditiveModel,
-    CountForest,
-    LabelForest,
-    PrivacyCard,
-    RuleForest,
-    UnionForest,
-    load_model,
-)
-from privet.pictures.report import explain
-from privet.pictures.tree import export_text, plot_tree
-from privet.privacy import Budget, Ledger, Protected, protect
-from privet.schema import Categorical, Continuous, Label, Schema, Target
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from privet.version import __version__
+
+if TYPE_CHECKING:
+    from privet.errors import (
+        BudgetError,
+        BudgetExceeded,
+        DataError,
+        LedgerTampered,
+        ModelFileError,
+        PrivacyLeakWarning,
+        PrivetError,
+        QuestionError,
+        SchemaError,
+        UnknownAccount,
+    )
+    from privet.estimators import (
+        BoostingClassifier,
+        CountForestClassifier,
+        CountingTreeClassifier,
+        GreedyForestClassifier,
+        GreedyTreeClassifier,
+        MajorityForestClassifier,
+        PrivateScore,
+        PrivateSelection,
+        private_score,
+    )
+    from privet.model import (
+        AdditiveModel,
+        CountForest,
+        LabelForest,
+        PrivacyCard,
+        RuleForest,
+        UnionForest,
+        load_model,
+    )
+    from privet.pictures.report import explain
+    from privet.pictures.tree import export_text, plot_tree
+    from privet.privacy import Budget, Ledger, Protected, protect
+    from privet.schema import Categorical, Continuous, Label, Schema, Target
 
 __all__ = [
     "AdditiveModel",
@@ -82,3 +91,29 @@ __all__ = [
     "private_score",
     "protect",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A name when it is first asked for: scikit-learn, Arrow and numba take seconds to load."""
+    for home in _homes() if not name.startswith("_") else ():
+        value = home if home.__name__ == f"privet.{name}" else getattr(home, name, None)
+        if value is not None and (value is home or name in __all__):
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'privet' has no attribute {name!r}")
+
+
+def _homes() -> Iterator[ModuleType]:
+    """Where names are found, those first that load fastest, each loaded if none before it had the name."""
+    yield import_module("privet.errors")
+    yield import_module("privet.schema")
+    yield import_module("privet.privacy")
+    yield import_module("privet.model")
+    yield import_module("privet.estimators")
+    yield import_module("privet.pictures.report")
+    yield import_module("privet.pictures.tree")
+    yield import_module("privet.parties")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

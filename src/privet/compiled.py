@@ -19,7 +19,9 @@ from typing import Any
 import numba
 import numpy as np
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+Room = Callable[[], tuple[np.ndarray, ...]]
 
 quiet = np.errstate(all="ignore")
 """Decorates what does arithmetic on rows with numpy: a warning about an odd value would tell of a row."""
@@ -35,30 +37,45 @@ def compiled(function: Callable[..., Any]) -> Any:
     return njit(function, _nrt=False, **OPTIONS)
 
 
+def part(function: Callable[..., Any]) -> Any:
+    """A part of kernels, which Python itself never calls: that saves the time to compile how it would.
+
+    It may not return an array, whose holders are not counted here.
+    """
+    njit: Any = numba.njit
+    return njit(function, _nrt=False, no_cpython_wrapper=True, **OPTIONS)
+
+
 def compiled_with_room(function: Callable[..., Any]) -> Any:
     """A kernel that makes arrays of its own to work in."""
     return numba.njit(function, **OPTIONS)
 
 
-def run(kernel: Callable[..., Any], size: int, grain: int, *arguments: Any) -> None:
+def run(kernel: Callable[..., Any], size: int, grain: int, *arguments: Any, room: Room = tuple) -> None:
     """Call ``kernel(first, last, *arguments)`` for ranges that together are 0 … size, each in its own thread.
 
     ``grain`` is the least for which another thread is worth waking. What the kernel writes for one range, it
-    must not read or write for another.
+    must not read or write for another. ``room`` makes arrays for a thread to work in, which stand before the
+    arguments: a kernel that makes its own takes half a second longer to compile.
     """
     given = [_contiguous(argument) for argument in arguments]
-    _share(lambda first, last: kernel(first, last, *given), size, grain)
+    _share(lambda first, last: kernel(first, last, *room(), *given), size, grain)
 
 
 def total(
-    kernel: Callable[..., Any], size: int, grain: int, shape: tuple[int, ...], *arguments: Any
+    kernel: Callable[..., Any],
+    size: int,
+    grain: int,
+    shape: tuple[int, ...],
+    *arguments: Any,
+    room: Room = tuple,
 ) -> np.ndarray:
     """Sum over such ranges of what ``kernel(first, last, sums, *arguments)`` adds to ``sums``, int64."""
     given = [_contiguous(argument) for argument in arguments]
 
     def part(first: int, last: int) -> np.ndarray:
         sums = np.zeros(shape, np.int64)
-        kernel(first, last, sums, *given)
+        kernel(first, last, sums, *room(), *given)
         return sums
 
     sums, *others = _share(part, size, grain)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from privet.cli import ask, audit, budget, demo, explain, fit, model, party, plan, schema, score
 from privet.cli.output import out, show_error, write_utf8
 from privet.errors import (
     BudgetError,
@@ -52,26 +53,51 @@ INTERRUPTED = 130
 UsageError: Any = typer.BadParameter.__base__
 """What the parser raises; releases of typer differ in where they keep it."""
 
-app = typer.Typer(
-    help=HELP,
-    epilog=EXIT_CODES,
-    rich_markup_mode="rich",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(plan.plan)
-app.command()(fit.fit)
-app.command()(model.predict)
-app.command()(score.score)
-app.command()(model.describe)
-app.command()(explain.explain)
-app.add_typer(ask.app, name="ask")
-app.add_typer(budget.app, name="budget")
-app.add_typer(schema.app, name="schema")
-app.add_typer(party.app, name="party")
-app.add_typer(audit.app, name="audit")
-app.command()(demo.demo)
+COMMANDS = {
+    "plan": "plan",
+    "fit": "fit",
+    "predict": "model",
+    "score": "score",
+    "describe": "model",
+    "explain": "explain",
+    "ask": "ask",
+    "budget": "budget",
+    "schema": "schema",
+    "party": "party",
+    "audit": "audit",
+    "demo": "demo",
+}
+"""The commands, and in which module of this room each is: its function, or a group named ``app``."""
+
+SETTINGS: dict[str, Any] = {
+    "rich_markup_mode": "rich",
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Commands(TyperGroup):
+    """All commands; a module is imported when its command is called, for some take seconds to load."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order that the help has."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of them, None if there is none of that name."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module = import_module(f"privet.cli.{COMMANDS[cmd_name]}")
+            group = getattr(module, "app", None)
+            if group is None:
+                group = typer.Typer(add_completion=False, **SETTINGS)
+                group.command(cmd_name)(getattr(module, cmd_name))
+            command: Any = typer.main.get_command(group)
+            command.name = cmd_name
+            self.add_command(command, cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(cls=Commands, help=HELP, epilog=EXIT_CODES, no_args_is_help=True, **SETTINGS)
 
 
 def _show_version(wanted: bool) -> None:

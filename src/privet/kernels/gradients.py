@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.compiled import compiled, compiled_with_room, run, total
-from privet.kernels.score import BLOCK, bin_arrays, load_bins, packed_turns, row_leaves
+from privet.compiled import compiled, part, run, total
+from privet.kernels.score import BLOCK, bin_arrays, block_of_bins, load_bins, packed_turns, row_leaves
 from privet.structure import Additive, Bins
 
 FEW = 1 << 15
@@ -83,8 +83,7 @@ def sum_gradients_by_bin(
     scores = _settled_scores(additive, 0, codes, kept)
     no_leaf = np.empty((codes.shape[1], 0), np.uint8)
     arrays = (codes, additive.bins.first, asked.astype(np.int64), no_leaf, additive.leaves[:0])
-    shape = (additive.bins.n_bins, additive.n_scores)
-    return total(_sum, len(labels), BLOCK, shape, *arrays, labels, scores, additive.intercept, *_limits(grid))
+    return _summed(additive, additive.bins.n_bins, arrays, labels, scores, grid)
 
 
 def sum_gradients_by_leaf(
@@ -96,9 +95,20 @@ def sum_gradients_by_leaf(
     leaf_numbers = _leaves(additive, additive.turns[:, -n_trees:], codes, kept)
     leaves = additive.leaves[-n_trees:]
     arrays = (codes, additive.bins.first, np.empty(0, np.int64), leaf_numbers, leaves)
-    shape = (n_trees * leaves.shape[1], additive.n_scores)
-    sums = total(_sum, len(labels), BLOCK, shape, *arrays, labels, scores, additive.intercept, *_limits(grid))
-    return sums.reshape(leaves.shape)
+    return _summed(additive, n_trees * leaves.shape[1], arrays, labels, scores, grid).reshape(leaves.shape)
+
+
+def _summed(
+    additive: Additive, n_sums: int, arrays: Any, labels: np.ndarray, scores: np.ndarray, grid: Grid
+) -> np.ndarray:
+    n = additive.n_scores
+    arrays = (*arrays, labels, scores, additive.intercept, *_limits(grid))
+
+    def room() -> tuple[np.ndarray, ...]:
+        """Scores of a block of rows, a gradient before it is rounded, and the block's gradients."""
+        return np.empty((BLOCK, n)), np.empty(n), np.empty((BLOCK, n), np.int64)
+
+    return total(_sum, len(labels), BLOCK, (n_sums, n), *arrays, room=room)
 
 
 def _binned(additive: Additive, codes: np.ndarray, kept: Kept) -> tuple[Additive, np.ndarray]:
@@ -133,7 +143,8 @@ def _leaves(additive: Additive, turns: np.ndarray, codes: np.ndarray, kept: Kept
     def find() -> np.ndarray:
         words = packed_turns(turns)
         packed = np.empty((codes.shape[1], words.shape[1]), np.uint64)
-        run(_pack_leaves, len(packed), BLOCK, codes, *bin_arrays(additive), words, packed)
+        room, arrays = (lambda: (block_of_bins(additive),)), (codes, *bin_arrays(additive), words, packed)
+        run(_pack_leaves, len(packed), BLOCK, *arrays, room=room)
         return packed.view(np.uint8)
 
     return np.asarray(_from_kept(kept, "leaves", _digest(turns), find))
@@ -185,7 +196,7 @@ def _limits(grid: Grid) -> tuple[float, float, int, int]:
     return unit, (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit, grid.norm, grid.bound
 
 
-@compiled
+@part
 def row_gradient(score, label, unit, clip, norm, bound, real, out):  # type: ignore[no-untyped-def]
     """Gradient of a row's clipped log-likelihood in whole units; never beyond the bound.
 
@@ -214,14 +225,14 @@ def row_gradient(score, label, unit, clip, norm, bound, real, out):  # type: ign
         total -= 1 if norm == 1 else 2 * size - 1
 
 
-@compiled
+@part
 def _binary_gradient(score, label, clip, out):  # type: ignore[no-untyped-def]
     p = 1.0 / (1.0 + np.exp(-score))
     g = 1.0 - p if label == 1 else -p
     out[0] = min(max(g, -clip), clip)
 
 
-@compiled
+@part
 def _softmax_gradient(score, label, clip, norm, out):  # type: ignore[no-untyped-def]
     top = score[0]
     for k in range(1, len(score)):
@@ -250,9 +261,8 @@ def _count_bins(begin, end, codes, labels, source, start, table, first, out):  #
             counts[bins[line[i]], labels[i]] += 1
 
 
-@compiled_with_room
-def _pack_leaves(begin, end, codes, source, start, table, first, turns, packed):  # type: ignore[no-untyped-def]
-    block = np.empty((BLOCK, len(source)), np.int64)
+@compiled
+def _pack_leaves(begin, end, block, codes, source, start, table, first, turns, packed):  # type: ignore[no-untyped-def]
     for row in range(begin, end, BLOCK):
         rows = min(end - row, BLOCK)
         load_bins(codes, source, start, table, first, row, rows, block)
@@ -286,7 +296,7 @@ def _add_scores(begin, end, leaf, leaves, scores):  # type: ignore[no-untyped-de
         _add_trees(leaf[row:last], leaves, scores[row:last])
 
 
-@compiled
+@part
 def _add_trees(leaf, leaves, scores):  # type: ignore[no-untyped-def]
     """Tree after tree: its values then stay in the first cache."""
     for t in range(len(leaves)):
@@ -300,7 +310,7 @@ def _add_trees(leaf, leaves, scores):  # type: ignore[no-untyped-def]
                     scores[i, k] += leaves[t, leaf[i, t], k]
 
 
-@compiled
+@part
 def _add_gradients(cell, gradients, out):  # type: ignore[no-untyped-def]
     if out.shape[1] == 1:
         sums, ones = out[:, 0], gradients[:, 0]
@@ -312,14 +322,13 @@ def _add_gradients(cell, gradients, out):  # type: ignore[no-untyped-def]
                 out[cell[i], k] += gradients[i, k]
 
 
-@compiled_with_room
+@compiled
 def _sum(  # type: ignore[no-untyped-def]
-    begin, end, sums, bins, first, asked, leaf, leaves, labels, scores, intercept, unit, clip, norm, bound
+    begin, end, sums, scored, real, gradients,
+    bins, first, asked, leaf, leaves, labels, scores, intercept, unit, clip, norm, bound,
 ):  # fmt: skip
     """Sums by bin of the asked features, or by leaf of the trees that are added to the scores."""
     n_scores, n_leaves = scores.shape[1], leaves.shape[1]
-    scored, real = np.empty((BLOCK, n_scores)), np.empty(n_scores)
-    gradients = np.empty((BLOCK, n_scores), np.int64)
     for row in range(begin, end, BLOCK):
         last = min(end, row + BLOCK)
         settled, label = scores[row:last], labels[row:last]

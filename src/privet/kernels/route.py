@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privet.compiled import compiled, compiled_with_room, run
+from privet.compiled import compiled, compiled_with_room, part, run
 from privet.structure import CompleteTrees, MultiwayTrees, Structure
 
 BLOCK = 1024
@@ -86,14 +86,14 @@ def packed_nodes(structure: CompleteTrees) -> np.ndarray:
     return (structure.view.astype(np.uint32) << np.uint32(16)) | structure.threshold
 
 
-@compiled
+@part
 def _seen(codes, source, start, table, view, row):  # type: ignore[no-untyped-def]
     """Code that a view shows of a row."""
     code = codes[source[view], row]
     return np.uint16(code) if start[view] < 0 else table[start[view] + code]
 
 
-@compiled
+@part
 def _load_block(codes, source, start, table, first, rows, block):  # type: ignore[no-untyped-def]
     """Codes of some rows, view after view."""
     for view in range(len(source)):
@@ -106,7 +106,7 @@ def _load_block(codes, source, start, table, first, rows, block):  # type: ignor
                 column[i] = table[begin + line[first + i]]
 
 
-@compiled
+@part
 def _sweep(block, tree, node, place):  # type: ignore[no-untyped-def]
     """Send the rows that stand at a node two levels down; all rows are looked at, and none branches."""
     root, left, right = tree[node], tree[2 * node], tree[2 * node + 1]
@@ -120,7 +120,7 @@ def _sweep(block, tree, node, place):  # type: ignore[no-untyped-def]
         place[i] = below if place[i] == here else place[i]
 
 
-@compiled
+@part
 def _walk_down(block, tree, levels, place, node):  # type: ignore[no-untyped-def]
     """Nodes that rows reach from their places.
 

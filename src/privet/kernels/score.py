@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from privet.compiled import compiled, compiled_with_room, run
+from privet.compiled import compiled, part, run
 from privet.structure import Additive
 
 BLOCK = 512
@@ -21,8 +23,19 @@ def score(additive: Additive, codes: np.ndarray) -> np.ndarray:
     out = np.empty((codes.shape[1], additive.n_scores), np.float64)
     n_leaves = additive.leaves.shape[1]
     arrays = (codes, *bin_arrays(additive), *value_arrays(additive), additive.n_trees, n_leaves, out)
-    run(_score, len(out), BLOCK, *arrays)
+    run(_score, len(out), BLOCK, *arrays, room=partial(_room, additive))
     return out
+
+
+def _room(additive: Additive) -> tuple[np.ndarray, ...]:
+    """Bins of a block of rows, and leaf numbers of one row, also as words."""
+    packed = np.empty(-(-additive.n_trees // LANES), np.uint64)
+    return block_of_bins(additive), packed, packed.view(np.uint8)
+
+
+def block_of_bins(additive: Additive) -> np.ndarray:
+    """Room for what `load_bins` loads."""
+    return np.empty((BLOCK, len(additive.bins.views.source)), np.int64)
 
 
 def bin_arrays(additive: Additive) -> FourArrays:
@@ -45,7 +58,7 @@ def packed_turns(turns: np.ndarray) -> np.ndarray:
     return padded.view(np.uint64)
 
 
-@compiled
+@part
 def load_bins(codes, source, start, table, first, row, rows, block):  # type: ignore[no-untyped-def]
     """Bins of some rows, row after row."""
     for j in range(len(source)):
@@ -54,7 +67,7 @@ def load_bins(codes, source, start, table, first, row, rows, block):  # type: ig
             block[i, j] = first[j] + table[base + codes[source[j], row + i]]
 
 
-@compiled
+@part
 def row_leaves(bins, turns, packed):  # type: ignore[no-untyped-def]
     """Leaf of a row in every tree, eight trees a word."""
     for word in range(len(packed)):
@@ -65,7 +78,7 @@ def row_leaves(bins, turns, packed):  # type: ignore[no-untyped-def]
             packed[word] += turn[word]
 
 
-@compiled
+@part
 def row_scores(bins, intercept, shapes, leaves, n_trees, n_leaves, leaf, out):  # type: ignore[no-untyped-def]
     """Scores of a row: always added in the same order, whatever the other rows are."""
     if shapes.ndim == 1:
@@ -94,13 +107,11 @@ def row_scores(bins, intercept, shapes, leaves, n_trees, n_leaves, leaf, out):  
                 out[k] += leaves[t * n_leaves + leaf[t], k]
 
 
-@compiled_with_room
+@compiled
 def _score(  # type: ignore[no-untyped-def]
-    begin, end, codes, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves, out
+    begin, end, block, packed, leaf,
+    codes, source, start, table, first, turns, intercept, shapes, leaves, n_trees, n_leaves, out,
 ):  # fmt: skip
-    block = np.empty((BLOCK, len(source)), np.int64)
-    packed = np.empty(turns.shape[1], np.uint64)
-    leaf = packed.view(np.uint8)
     for row in range(begin, end, BLOCK):
         rows = min(end - row, BLOCK)
         load_bins(codes, source, start, table, first, row, rows, block)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from privet.compiled import compiled, compiled_with_room, run
+from privet.compiled import compiled, part, run
 from privet.kernels.route import route
 from privet.kernels.walk import Kept, leaf_numbers
 from privet.structure import MultiwayTrees, Splits, Views
@@ -148,8 +149,9 @@ def score_splits(
     """
     best = np.full(splits.lowest.shape, NOWHERE, np.int64)
     mass = np.zeros(splits.lowest.shape, np.int64)
-    arrays = _arrays(rows, views, splits, n_labels, scoring)
-    run(_score, len(splits.view), -(-FEW // max(rows.n_rows, 1)), best, mass, *arrays)
+    arrays = _arrays(rows, views, splits, scoring)
+    room = partial(_tallies, _n_codes(rows, views), n_labels)
+    run(_score, len(splits.view), -(-FEW // max(rows.n_rows, 1)), best, mass, *arrays, room=room)
     return best, mass
 
 
@@ -165,18 +167,30 @@ def find_thresholds(
         The threshold, its gap to the best score, and how far into its own weight the point lies.
     """
     out = np.empty((3, len(leaves)), np.int64)
-    arrays = _arrays(rows, views, splits, n_labels, scoring)
+    arrays = _arrays(rows, views, splits, scoring)
     asked = (leaves.astype(np.int64), choices.astype(np.int64), points.astype(np.int64))
-    run(_find, len(leaves), -(-FEW // max(rows.n_rows, 1)), *asked, out, *arrays)
+    room = partial(_tallies, _n_codes(rows, views), n_labels)
+    run(_find, len(leaves), -(-FEW // max(rows.n_rows, 1)), *asked, out, *arrays, room=room)
     return out
 
 
-def _arrays(rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring) -> Any:
-    n_codes = max(int(np.iinfo(rows.codes.dtype).max), int(views.table.max(initial=0))) + 1
+def _n_codes(rows: LeafRows, views: Views) -> int:
+    """More than any code that is seen of a row."""
+    return max(int(np.iinfo(rows.codes.dtype).max), int(views.table.max(initial=0))) + 1
+
+
+def _tallies(n_codes: int, n_labels: int) -> tuple[np.ndarray, ...]:
+    """Room for the tallies of a leaf, and for its ranges of thresholds."""
+    counts, present = np.zeros((n_codes, n_labels), np.int32), np.zeros(n_codes // WORD + 1, np.int64)
+    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    return counts, present, left, right, np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
+
+
+def _arrays(rows: LeafRows, views: Views, splits: Splits, scoring: Scoring) -> Any:
     return (
         rows.codes, rows.labels, rows.order, rows.start, rows.totals,
         views.source[splits.view], views.start[splits.view], views.table, splits.lowest, splits.highest,
-        n_codes, n_labels, scoring.criterion, scoring.fraction_bits, scoring.entropy,
+        scoring.criterion, scoring.fraction_bits, scoring.entropy,
         scoring.fine, scoring.coarse, scoring.shift,
     )  # fmt: skip
 
@@ -221,7 +235,7 @@ def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[n
     return -((whole << fraction_bits) + ((rest - whole * n) << fraction_bits) // n)
 
 
-@compiled
+@part
 def _weight(gap, fine, coarse, shift):  # type: ignore[no-untyped-def]
     """Upper bound of exp(−rate·gap)·2**SCALE, at least 1."""
     high = gap >> shift
@@ -230,7 +244,7 @@ def _weight(gap, fine, coarse, shift):  # type: ignore[no-untyped-def]
     return (fine[gap & ((1 << shift) - 1)] * coarse[high] + ((1 << SCALE) - 1)) >> SCALE
 
 
-@compiled
+@part
 def _tally(codes, labels, order, first, last, source, start, table, counts, present):  # type: ignore[no-untyped-def]
     """Rows of a leaf by code and label; a bit for every code that is present."""
     for i in range(first, last):
@@ -242,7 +256,7 @@ def _tally(codes, labels, order, first, last, source, start, table, counts, pres
         present[code >> 5] |= 1 << (code & 31)
 
 
-@compiled
+@part
 def _next_code(present, word):  # type: ignore[no-untyped-def]
     """Lowest code whose bit is set, the bit being taken away; −1 if there is none."""
     while word < len(present) and present[word] == 0:
@@ -255,7 +269,7 @@ def _next_code(present, word):  # type: ignore[no-untyped-def]
     return WORD * word + LOWEST_BIT[((lowest * 0x077CB531) & 0xFFFFFFFF) >> 27], word
 
 
-@compiled
+@part
 def _score_children(counts, present, child, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
     """Score of a split with a child for every code; leaves the tallies empty."""
     total, word = np.int64(0), np.int64(0)
@@ -271,7 +285,7 @@ def _score_children(counts, present, child, criterion, fraction_bits, entropy): 
         total += child_score(child, n, criterion, fraction_bits, entropy)
 
 
-@compiled
+@part
 def _score_thresholds(  # type: ignore[no-untyped-def]
     counts, present, totals, lowest, highest, left, right, criterion, fraction_bits, entropy, begin, score
 ):  # fmt: skip
@@ -304,14 +318,13 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
             counts[code, c] = 0
 
 
-@compiled_with_room
+@compiled
 def _score(  # type: ignore[no-untyped-def]
-    begin_choice, end_choice,
+    begin_choice, end_choice, counts, present, left, right, begin, score,
     best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
-    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+    criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     """Best score and mass of every choice in every leaf; a choice belongs to one thread."""
-    counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
     for choice in range(begin_choice, end_choice):
         for leaf in range(len(best)):
             low, high = lowest[leaf, choice], highest[leaf, choice]
@@ -333,22 +346,12 @@ def _score(  # type: ignore[no-untyped-def]
             best[leaf, choice], mass[leaf, choice] = top, total
 
 
-@compiled_with_room
-def _tallies(n_codes, n_labels):  # type: ignore[no-untyped-def]
-    """Room for the tallies of a leaf, and for its ranges of thresholds."""
-    counts = np.zeros((n_codes, n_labels), np.int32)
-    present = np.zeros(n_codes // WORD + 1, np.int64)
-    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    return counts, present, left, right, np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
-
-
-@compiled_with_room
+@compiled
 def _find(  # type: ignore[no-untyped-def]
-    begin_point, end_point,
+    begin_point, end_point, counts, present, left, right, begin, score,
     leaves, choices, points, out, codes, labels, order, starts, totals, source, start, table, lowest, highest,
-    n_codes, n_labels, criterion, fraction_bits, entropy, fine, coarse, shift,
+    criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
-    counts, present, left, right, begin, score = _tallies(n_codes, n_labels)
     for k in range(begin_point, end_point):
         leaf, choice, point = leaves[k], choices[k], points[k]
         first, last = starts[leaf], starts[leaf + 1]
