@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from privet import Categorical, Continuous, Label, Schema, Target
+from privet import Categorical, Continuous, Integer, Label, Schema, Target
 from privet.errors import SchemaError
 from privet.schema import MAX_CELLS, canonical
 
@@ -130,6 +132,50 @@ def test_entries_with_a_target_are_schemas_as_they_stand():
     )
 
 
+OPEN = Schema(
+    [Continuous("income"), Integer("children"), Categorical("town"), Continuous("age", 0, 99)], LABEL
+)
+
+
+def test_open_features_are_kept_through_json_and_others_have_the_fingerprint_they_had():
+    assert OPEN.open_features == [0, 1, 2]
+    assert Schema.from_dict(json.loads(json.dumps(OPEN.to_dict()))) == OPEN
+    assert OPEN.features[1] == Continuous("children", integer=True)
+    assert set(OPEN.to_dict()["features"][0]) == {"name", "type", "integer", "missing"}
+    assert set(OPEN.to_dict()["features"][2]) == {"name", "type", "ordered", "missing"}
+    bounded = Schema([Continuous("x", 0, 1), Categorical("c", ["a"])], LABEL)
+    assert bounded.fingerprint == "b64c9928fc196e640ba500a08b0407ea"
+
+
+def test_what_was_found_says_what_was_declared():
+    found = OPEN.filled(
+        {
+            0: Continuous("income", 0, 4096, declared=OPEN.features[0]),
+            2: Categorical("town", ["north"], declared=OPEN.features[2]),
+        }
+    )
+    assert found.open_features == [1]
+    assert found.declared == OPEN
+    assert OPEN.declared is OPEN
+    assert found.fingerprint != OPEN.fingerprint
+    assert Schema.from_dict(found.to_dict()) == found
+    narrowed = Continuous("age", 0, 99).opened
+    assert narrowed.is_open
+    assert narrowed.declared == Continuous("age", 0, 99)
+    assert narrowed.opened is narrowed
+
+
+def test_cells_of_the_whole_line_hold_every_float_in_order():
+    line = Continuous("x")
+    edges = [line.edge(cell) for cell in range(line.n_cells + 1)]
+    assert line.n_codes == 65_505
+    assert edges == sorted(edges)
+    assert (edges[0], edges[-1]) == (-sys.float_info.max, sys.float_info.max)
+    assert edges[line.n_cells // 2] == 0
+    wide = [high / low for low, high in pairwise(edges) if low > 1e-300]
+    assert max(wide) == 17 / 16
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -143,5 +189,23 @@ def test_entries_with_a_target_are_schemas_as_they_stand():
     ],
 )
 def test_targets_that_are_refused(make, message):
+    with pytest.raises(SchemaError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Target("y"), "has no bounds"),
+        (lambda: Continuous("x", 1), "one bound"),
+        (lambda: Continuous("x", None, 1), "one bound"),
+        (lambda: Categorical("c", ordered=True), "an order needs a list"),
+        (lambda: Categorical("c", []), "has no values"),
+        (lambda: Continuous("x", 0, 1, declared=Categorical("x")), "declared as something else"),
+        (lambda: Continuous("x", 0, 1, declared=Continuous("z")), "declared as something else"),
+        (lambda: Continuous("x", 0, 1, declared=OPEN.features[0].opened), "declared as something else"),
+    ],
+)
+def test_half_open_features_are_refused(make, message):
     with pytest.raises(SchemaError, match=message):
         make()

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from privet.pictures.report import explain
     from privet.pictures.tree import export_text, plot_tree
     from privet.privacy import Budget, Ledger, Protected, protect
-    from privet.schema import Categorical, Continuous, Label, Schema, Target
+    from privet.schema import Categorical, Continuous, Integer, Label, Schema, Target
 
 __all__ = [
     "AdditiveModel",
@@ -64,6 +64,7 @@ __all__ = [
     "DataError",
     "GreedyForestClassifier",
     "GreedyTreeClassifier",
+    "Integer",
     "Label",
     "LabelForest",
     "Ledger",

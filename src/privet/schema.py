@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +22,16 @@ MAX_CELLS = 65_535
 MAX_CATEGORIES = 65_533
 """Categories of a feature. Two codes of 16 bits are left for *missing* and *unknown*."""
 
+FRACTION_BITS = 4
+"""Bits of a float's fraction that a cell of the whole line keeps: a sixteenth of an octave."""
+
+CELLS_BESIDE_ZERO = 2047 << FRACTION_BITS
+"""Cells of the whole line on each side of zero: the first bits of every finite float."""
+
 Scalar = str | int | float | bool
+
+TO_BE_FOUND: Any = None
+"""In the place of bounds or a list that a contract leaves open; nothing reads them before they are found."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +41,38 @@ class Continuous:
     An integer feature with at most 65,535 possible values keeps each of them; any other range is
     cut into 65,535 equal cells. ``missing`` says whether values are known to be missing at times; one
     that is missing all the same is read, not refused.
+
+    Without bounds the range is *open*: a learner finds it first, privately, at a price. Cells are then
+    those of the whole line of floats, sixteen to an octave. ``declared`` is the feature as it stood in the
+    public contract, where its range was found.
     """
 
     name: str
-    lower: float
-    upper: float
+    lower: float = TO_BE_FOUND
+    upper: float = TO_BE_FOUND
     integer: bool = False
     missing: bool = True
     role: ClassVar[str] = "feature"
+    declared: Continuous | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _check_declared(self)
         for bound_name in ("lower", "upper"):
             object.__setattr__(self, bound_name, _plain(getattr(self, bound_name)))
+        if self.is_open:
+            return
+        if self.lower is None or self.upper is None:
+            raise SchemaError(
+                f"feature {self.name!r} has one bound.", "state both, or none to have them found privately."
+            )
         for bound in (self.lower, self.upper):
             if isinstance(bound, bool) or not isinstance(bound, int | float):
                 raise SchemaError(f"{self.role} {self.name!r}: bounds must be numbers.")
             if not math.isfinite(bound):
                 raise SchemaError(
                     f"{self.role} {self.name!r}: bounds must be finite.",
-                    "state a range wide enough for every plausible value; others are clamped.",
+                    "state a range wide enough for every plausible value, or none to have it found.",
                 )
         if not self.lower < self.upper:
             raise SchemaError(
@@ -70,8 +91,22 @@ class Continuous:
             )
 
     @property
+    def is_open(self) -> bool:
+        """Whether its range is to be found."""
+        return self.lower is None and self.upper is None
+
+    @property
+    def opened(self) -> Continuous:
+        """The same with cells of the whole line: what its range is found from."""
+        if self.is_open:
+            return self
+        return replace(self, lower=TO_BE_FOUND, upper=TO_BE_FOUND, declared=self.declared or self)
+
+    @property
     def n_cells(self) -> int:
         """Number of cells the range is cut into."""
+        if self.is_open:
+            return 2 * CELLS_BESIDE_ZERO
         if self.integer and self.upper - self.lower < MAX_CELLS:
             return int(self.upper - self.lower) + 1
         return MAX_CELLS
@@ -88,18 +123,30 @@ class Continuous:
 
     def edge(self, cell: int) -> float:
         """Lower edge of a cell: the threshold a reader of a rule sees."""
-        return self.lower + cell * self.width
+        return _line_edge(cell) if self.is_open else self.lower + cell * self.width
 
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as plain data."""
+        bounds = {} if self.is_open else {"lower": self.lower, "upper": self.upper}
         return {
             "name": self.name,
             "type": "continuous",
-            "lower": self.lower,
-            "upper": self.upper,
+            **bounds,
             "integer": self.integer,
             "missing": self.missing,
+            **_declared(self),
         }
+
+
+def Integer(  # noqa: N802 – read as a kind of feature
+    name: str, lower: int = TO_BE_FOUND, upper: int = TO_BE_FOUND, missing: bool = True
+) -> Continuous:
+    """A whole number; without bounds its range is open.
+
+    >>> Integer("children").is_open, Integer("age", 0, 120).n_cells
+    (True, 121)
+    """
+    return Continuous(name, lower, upper, True, missing)
 
 
 @dataclass(frozen=True)
@@ -108,32 +155,50 @@ class Categorical:
 
     ``missing`` says whether values are known to be missing at times, so that learners treat that as a
     category of its own.
+
+    Without a list the categories are *open*: a learner first finds, privately, those that many people
+    share. ``declared`` is the feature as it stood in the public contract, where they were found.
     """
 
     name: str
-    categories: Sequence[Scalar]
+    categories: Sequence[Scalar] = TO_BE_FOUND
     ordered: bool = False
     missing: bool = True
     role: ClassVar[str] = "feature"
+    declared: Categorical | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _check_declared(self)
+        if self.is_open:
+            if self.ordered:
+                raise SchemaError(
+                    f"feature {self.name!r}: an order needs a list of categories.", "list them."
+                )
+            return
         object.__setattr__(self, "categories", _listed(f"feature {self.name!r}", self.categories))
         _check_values(f"feature {self.name!r}", self.categories, at_least=1)
 
     @property
+    def is_open(self) -> bool:
+        """Whether its categories are to be found."""
+        return self.categories is None
+
+    @property
     def n_codes(self) -> int:
         """Categories, then the code of *missing*, then that of *unknown*."""
-        return len(self.categories) + 2
+        return (0 if self.is_open else len(self.categories)) + 2
 
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as plain data."""
+        listed = {} if self.is_open else {"categories": list(self.categories)}
         return {
             "name": self.name,
             "type": "categorical",
-            "categories": list(self.categories),
+            **listed,
             "ordered": self.ordered,
             "missing": self.missing,
+            **_declared(self),
         }
 
 
@@ -167,6 +232,11 @@ class Target(Continuous):
 
     missing: bool = field(default=False, init=False)
     role: ClassVar[str] = "target"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_open:
+            raise _no_bounds(self.name)
 
     def value(self, cell: Any) -> Any:
         """Number that a cell, or a place between cells, stands for: the middle, of integers the integer."""
@@ -235,6 +305,21 @@ class Schema:
                 "use a classifier, or say Target(name, lower, upper).",
             )
         return self.label
+
+    @property
+    def open_features(self) -> list[int]:
+        """Places of the features whose range or categories are to be found."""
+        return [j for j, feature in enumerate(self.features) if feature.is_open]
+
+    @property
+    def declared(self) -> Schema:
+        """The contract as its owner wrote it: without what was found since."""
+        features = [feature.declared or feature for feature in self.features]
+        return self if features == list(self.features) else replace(self, features=features)
+
+    def filled(self, found: Mapping[int, Feature]) -> Schema:
+        """The same contract with some features, by place, as they were found."""
+        return replace(self, features=[found.get(j, feature) for j, feature in enumerate(self.features)])
 
     @property
     def n_labels(self) -> int:
@@ -312,12 +397,15 @@ def canonical(value: object) -> str:
 def _feature(item: Mapping[str, Any]) -> Feature:
     kind = item.get("type")
     missing = bool(item.get("missing", item.get("allow_missing", True)))
+    before: Any = _feature(item["declared"]) if item.get("declared") else None
     if kind == "continuous":
         integer = bool(item.get("integer", False))
-        return Continuous(item["name"], item["lower"], item["upper"], integer, missing)
+        bounds = item.get("lower", TO_BE_FOUND), item.get("upper", TO_BE_FOUND)
+        return Continuous(item["name"], *bounds, integer, missing, declared=before)
     if kind == "categorical":
         ordered = bool(item.get("ordered", False))
-        return Categorical(item["name"], item["categories"], ordered, missing)
+        listed = item.get("categories", TO_BE_FOUND)
+        return Categorical(item["name"], listed, ordered, missing, declared=before)
     raise SchemaError(
         f"feature {item.get('name')!r} has type {kind!r}.", 'use "continuous" or "categorical".'
     )
@@ -330,11 +418,37 @@ def _label(data: Mapping[str, Any]) -> Label | Target:
         raise SchemaError("a schema has a label or a target, not both.", "leave one of them out.")
     target = data["target"]
     if target.get("lower") is None or target.get("upper") is None:
-        raise SchemaError(
-            f"target {target.get('name')!r} has no bounds.",
-            "state a public range wide enough for every plausible value; others are clamped.",
-        )
+        raise _no_bounds(target.get("name"))
     return Target(target["name"], target["lower"], target["upper"], bool(target.get("integer", False)))
+
+
+def _no_bounds(target: object) -> SchemaError:
+    return SchemaError(
+        f"target {target!r} has no bounds.",
+        "state a public range wide enough for every plausible value; others are clamped.",
+    )
+
+
+def _declared(feature: Feature) -> dict[str, Any]:
+    return {} if feature.declared is None else {"declared": feature.declared.to_dict()}
+
+
+def _check_declared(feature: Feature) -> None:
+    """Refuse a feature that was found where another kind was declared, or where that was found too."""
+    before = feature.declared
+    if before is None:
+        return
+    if type(before) is not type(feature) or before.name != feature.name or before.declared is not None:
+        raise SchemaError(f"feature {feature.name!r} was declared as something else.", "leave declared out.")
+
+
+def _line_edge(cell: int) -> float:
+    """Lower edge of a cell of the whole line: a float of which only the first bits are set."""
+    beside = cell - CELLS_BESIDE_ZERO
+    if abs(beside) >= CELLS_BESIDE_ZERO:
+        return math.copysign(float(np.finfo(np.float64).max), beside)
+    first_bits = np.int64(abs(beside) << (52 - FRACTION_BITS))
+    return math.copysign(float(first_bits.view(np.float64)), beside)
 
 
 def _check_name(name: object) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from privet.checks import Number, whole
 from privet.data import open_table, read_codes
 from privet.engines import MemoryEngine
+from privet.errors import SchemaError
 from privet.privacy.ledger import Account
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.question import Question, cost_of
@@ -124,6 +125,8 @@ def protect(
     progress : callable, optional
         Told which share of the rows has been read.
     """
+    if schema.open_features:
+        raise SchemaError("what a schema leaves open cannot be read yet.", "state bounds and categories.")
     table = open_table(source, schema)
     table.require(schema.feature_names if labels is not None else [*schema.feature_names, schema.label.name])
     engine = MemoryEngine(lambda: read_codes(table, schema, labels), progress)
