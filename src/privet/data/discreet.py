@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -47,6 +48,18 @@ def _leave() -> None:
             _readers[0].__exit__(None, None, None)
         # The first stays first: it knows the filters to put back.
         _readers.pop()
+
+
+def _forget_others() -> None:
+    """A forked child has none of the threads that may have been reading, and could wait for them for ever."""
+    global _lock
+    _lock = threading.Lock()
+    if _readers:
+        _readers[0].__exit__(None, None, None)
+        _readers.clear()
+
+
+os.register_at_fork(after_in_child=_forget_others)
 
 
 def attempt(call: Callable[[], Any], kinds: tuple[type[Exception], ...], error: PrivetError) -> Any:

@@ -76,6 +76,12 @@ class Ledger:
         # A copy of an accountant would not see what is spent through the original.
         return self
 
+    def __reduce__(self) -> tuple[type[Ledger], tuple[str]]:
+        # Another process opens the same file anew; where there is none, it would spend a copy.
+        if self.path is None:
+            raise BudgetError("a ledger in memory cannot be sent elsewhere.", "give the ledger a file.")
+        return type(self), (str(self.path.absolute()),)
+
     def create(self, account: str, budget: Budget, schema: Schema | None = None) -> Account:
         """Set the budget of a data set, once, and the schema under which it may be asked.
 
