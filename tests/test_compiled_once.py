@@ -25,13 +25,15 @@ from privet.kernels.gradients import (
 from privet.kernels.predict import best_labels, row_shares
 from privet.kernels.splits import (
     GINI,
+    Pairs,
     Scoring,
-    by_leaf,
+    _compact,
+    count_labels,
+    count_pairs,
     count_rows,
     count_splits,
     find_thresholds,
-    route_batch,
-    score_splits,
+    score_pairs,
 )
 from privet.kernels.tally import LOSS_BOUND, count_scores, row_errors, row_losses
 from privet.noise.bits import StudyBits
@@ -59,7 +61,6 @@ def ask_everything(codes: np.ndarray, labels: np.ndarray, as_they_are: bool = Fa
     rng = np.random.default_rng(0)
     complete, deep = twins.random_complete(rng, SIZES, 3, 2), twins.random_complete(rng, SIZES, 1, 17)
     multiway, levels = twins.random_multiway(rng, SIZES, 3, 2), twins.random_levels(rng, SIZES, 3, 2)
-    views = multiway.views
     binary, ternary = additive(1), additive(3)
     votes = [
         LeafVotes(complete, rng.random((3, 4, 2))),
@@ -93,18 +94,21 @@ def ask_everything(codes: np.ndarray, labels: np.ndarray, as_they_are: bool = Fa
             row_shares(predictor, batch.features, max(2, predictor is ternary and 3))
         return 1
 
-    def gathered(kernel):
+    def summed(kernel):
         batch = Batch(codes, labels, np.arange(len(labels)), {})
-        engine = MemoryEngine(lambda: Codes(codes, labels))
-        return [kernel(batch)] if as_they_are else engine.gather(kernel)
+        return kernel(batch) if as_they_are else MemoryEngine(lambda: Codes(codes, labels)).sum(kernel)
 
-    gathered(kernel)
-    routed = gathered(lambda batch: route_batch(multiway, batch.features, batch.labels, batch.kept))
-    leaf_rows = by_leaf(routed, np.ones(shape[0], bool), 2)
-    score_splits(leaf_rows, views, splits, 2, scoring)
-    find_thresholds(
-        leaf_rows, views, splits, 2, scoring, np.array([0, 1]), np.array([1, 1]), np.array([3, 4])
+    summed(kernel)
+    pairs, sizes = Pairs(*np.nonzero(splits.allowed)), np.array([5, 40])
+    totals = summed(lambda batch: count_labels(multiway, *batch[:2], 2, batch.kept))
+    cells = summed(lambda batch: count_pairs(multiway, splits.view, sizes, pairs, *batch[:2], 2, batch.kept))
+    cells = (
+        (cells + cells)
+        if as_they_are
+        else replace(cells, runs=(_compact(cells.run, cells.sizes, cells.table),))
     )
+    score_pairs(cells, pairs, totals, splits, scoring)
+    find_thresholds(cells, pairs, totals, splits, scoring, np.array([0, 1]), np.array([3, 4]))
     draws = InverseTable(lambda k, bits: (1 << bits, 1 << bits), np.array([1 << 30, 2**32 - 1], np.uint32))
     draws.draw(codes.shape[1], StudyBits(0))
 

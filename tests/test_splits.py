@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from itertools import product
 from math import log, log2
+from operator import add
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from laws import follows
-from privet import Budget, Categorical, Label, Ledger, QuestionError, Schema, protect
+from privet import Budget, Categorical, GreedyTreeClassifier, Label, Ledger, QuestionError, Schema, protect
 from privet.audit.exact import Explorer, Rejected
 from privet.kernels.criteria import ENTROPY_BITS, GINI_BITS, Criterion, criterion_named, entropy_table
 from privet.kernels.splits import (
@@ -20,16 +22,20 @@ from privet.kernels.splits import (
     INFORMATION_GAIN,
     MAX,
     SCALE,
+    Pairs,
+    Run,
     Scoring,
-    by_leaf,
+    _compact,
     child_score,
+    count_labels,
+    count_pairs,
     count_splits,
     find_thresholds,
-    route_batch,
-    score_splits,
+    score_pairs,
 )
 from privet.noise.bits import SecureBits
 from privet.noise.ranges import exponential_ranges, weight_table
+from privet.privacy import Repeatable
 from privet.privacy.budget import UNITS, bounded_range_epsilon
 from privet.structure import MultiwayTrees, Splits, Views
 from twins import random_codes, random_multiway, seen
@@ -162,13 +168,30 @@ def plain_scores(name, trees, splits, codes, labels, where, leaf, choice) -> dic
     return {t: score([code >= t for code in shown]) for t in range(low, high + 1)}
 
 
+def counted(trees, splits, pairs, codes, labels, batches=((0, 120),)):
+    """Rows by leaf and label, and cells of pairs, from several batches."""
+    sizes = np.full(len(splits.view), 50)
+    parts = [(codes[:, a:b].copy(), labels[a:b], 3) for a, b in batches]
+    totals = [count_labels(trees, *part) for part in parts]
+    cells = [count_pairs(trees, splits.view, sizes, pairs, *part) for part in parts]
+    return sum(totals[1:], totals[0]), reduce(add, cells)
+
+
+@pytest.mark.parametrize("loose", [0, 1 << 22])
+@pytest.mark.parametrize("batches", [((0, 120),), ((0, 7), (7, 7), (7, 60), (60, 120))])
 @pytest.mark.parametrize("name", NAMES)
-def test_kernel_scores_every_threshold_as_its_plain_twin(name):
+def test_kernel_scores_every_threshold_as_its_plain_twin(name, batches, loose, monkeypatch):
+    """From one batch or several, also where their cells are brought together on the way."""
+    monkeypatch.setattr("privet.kernels.splits.LOOSE", loose)
     trees, splits, codes, labels = random_case(1)
     rate = Fraction(1, 50)
     numbers = scoring(name, rate, 120)
-    rows = by_leaf([route_batch(trees, codes, labels)], np.ones(trees.n_leaves, bool), 3)
-    best, mass = score_splits(rows, trees.views, splits, 3, numbers)
+    pairs = Pairs(*np.nonzero(splits.allowed))
+    totals, cells = counted(trees, splits, pairs, codes, labels, batches)
+    best, mass = np.zeros((2, *splits.lowest.shape), np.int64)
+    best[pairs.leaf, pairs.choice], mass[pairs.leaf, pairs.choice] = score_pairs(
+        cells, pairs, totals, splits, numbers
+    )
     table, where = weight_table(rate), plain_route(trees, codes).T
     for leaf, choice in product(range(trees.n_leaves), range(len(splits.view))):
         plain = plain_scores(name, trees, splits, codes, labels, where, leaf, choice)
@@ -183,14 +206,49 @@ def test_kernel_scores_every_threshold_as_its_plain_twin(name):
             continue
         ends = np.cumsum(list(weights.values()))
         points = np.concatenate([[0], ends - 1, ends[:-1]])
-        found = find_thresholds(
-            rows, trees.views, splits, 3, numbers,
-            np.full(len(points), leaf), np.full(len(points), choice), points,
-        )  # fmt: skip
+        (pair,) = np.flatnonzero((pairs.leaf == leaf) & (pairs.choice == choice))
+        found = find_thresholds(cells, pairs, totals, splits, numbers, np.full(len(points), pair), points)
         place = np.searchsorted(ends, points, side="right")
         assert found[0].tolist() == [list(plain)[k] for k in place]
         assert found[1].tolist() == [top - list(plain.values())[k] for k in place]
         assert found[2].tolist() == (points - np.append(0, ends)[place]).tolist()
+
+
+def test_cells_are_counts_of_rows_by_leaf_code_and_label():
+    trees, splits, codes, labels = random_case(2)
+    pairs = Pairs(*np.nonzero(splits.allowed))
+    _, cells = counted(trees, splits, pairs, codes, labels, ((0, 50), (50, 120)))
+    start, end, words = cells.run
+    where = plain_route(trees, codes).T
+    for p, (leaf, choice) in enumerate(zip(pairs.leaf, pairs.choice, strict=True)):
+        found = Counter()
+        for word in np.concatenate([words[a:b] for a, b in zip(start[:, p], end[:, p], strict=True)]):
+            found[int(word) >> 48, int(word) >> 32 & 0xFFFF] += int(word) & 0xFFFFFFFF
+        rows = [i for i, leaves in enumerate(where) if leaf in leaves]
+        assert found == Counter((seen(trees.views, codes, splits.view[choice], i), labels[i]) for i in rows)
+
+
+def test_cells_of_more_rows_than_a_word_tells_keep_them_all():
+    """Words of 2³² − 1 rows each, brought together several times: none is lost, none is written over."""
+    full = np.array([(3 << 48) | (1 << 32) | 0xFFFFFFFF] * 5 + [(4 << 48) | 7], np.uint64)
+    start, end = np.array([[0, 5]]), np.array([[5, 6]])
+    merged = _compact(Run(start, end, full), np.array([2, 2]), (8, 2))
+    kept = [merged.words[a:b] for a, b in zip(merged.start[0], merged.end[0], strict=True)]
+    assert sum(int(word) & 0xFFFFFFFF for word in kept[0]) == 5 * 0xFFFFFFFF
+    assert {int(word) >> 32 for word in kept[0]} == {(3 << 16) | 1}
+    assert kept[1].tolist() == [(4 << 48) | 7]
+
+
+def test_choices_do_not_depend_on_how_many_cells_are_counted_at_a_time(schema, monkeypatch):
+    """One pass over all pairs of a leaf and a choice, or one for each few of them."""
+
+    def fitted(most):
+        monkeypatch.setattr("privet.privacy.questions.trees.MAX_COUNTED", most)
+        rows = protect(people(schema), schema, Ledger().create("p", Budget(9)), mechanisms=Repeatable(4))
+        tree = GreedyTreeClassifier(epsilon=2, schema=schema, criterion="gini", max_depth=4).fit(rows)
+        return {name: array.tolist() for name, array in tree.model_.to_file()[1].items()}
+
+    assert fitted(1) == fitted(1500) == fitted(1 << 24)
 
 
 def test_weights_bound_the_exponential_closely_from_above():

@@ -41,10 +41,6 @@ class Rows:
         """See `Engine.sum`."""
         return tally(Batch(self.features, self.labels, self.identities, self._kept))
 
-    def gather(self, tally: Callable[[Batch], Total]) -> list[Total]:
-        """See `Engine.gather`."""
-        return [self.sum(tally)]
-
     def part(self, draws: Draws, bound: int, drawn: range) -> Rows:
         """See `Engine.part`."""
         own = draws.below(bound, self.identities)

@@ -38,10 +38,6 @@ class MemoryEngine:
             partial = [reduce(add, [*partial, tally(batch)])]
         return partial[0]
 
-    def gather(self, tally: Callable[[Batch], Total]) -> list[Total]:
-        """See `Engine.gather`."""
-        return [tally(batch) for batch in self._read()]
-
     def part(self, draws: Draws, bound: int, drawn: range) -> MemoryEngine:
         """See `Engine.part`."""
         kept = [_drawn(batch, draws, bound, drawn) for batch in self._read()]

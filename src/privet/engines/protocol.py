@@ -39,8 +39,5 @@ class Engine(Protocol):
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """Apply a tally to batches that together hold every row once, and add the results."""
 
-    def gather(self, tally: Callable[[Batch], Total]) -> list[Total]:
-        """Apply a tally likewise, and bring all results together: for what must see rows side by side."""
-
     def part(self, draws: Draws, bound: int, drawn: range) -> Self:
         """Engine of the rows whose draw below ``bound`` is among some."""

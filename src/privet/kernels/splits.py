@@ -7,7 +7,7 @@ in one child alone, and never in the better direction for one split and the wors
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,8 +22,16 @@ MAX, GINI, INFORMATION_GAIN = 0, 1, 2
 SCALE = 31
 """Bits of a weight: products of two of them fit into 64 bits."""
 
-NOWHERE = -1
-"""Score of a split that may not be taken has no meaning; its mass is 0."""
+CODE, ROWS = np.uint64(48), np.uint64(32)
+"""Where in a word the code and the label begin; below them is a number of rows."""
+
+LABELS, MOST_ROWS = 0xFFFF, np.uint64(0xFFFFFFFF)
+
+LOOSE = 1 << 22
+"""Words that are not worth bringing together."""
+
+SPARE = 1 << 8
+"""Words of a pair beyond its cells: a cell of more than 2³² rows has several."""
 
 FEW = 1 << 15
 """Codes for which waking another thread would take longer than counting."""
@@ -60,36 +68,64 @@ class Scoring:
     shift: int
 
 
-class Routed(NamedTuple):
-    """Rows of a batch and the leaves they fall into: ``leaves`` is ``(trees, rows)``."""
+@dataclass(frozen=True)
+class Pairs:
+    """Leaves and choices whose rows are counted side by side; a leaf's pairs stand one after the other."""
 
-    codes: np.ndarray
-    labels: np.ndarray
-    leaves: np.ndarray
+    leaf: np.ndarray
+    choice: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.leaf)
+
+    def __getitem__(self, part: slice) -> Pairs:
+        return Pairs(self.leaf[part], self.choice[part])
+
+
+class Run(NamedTuple):
+    """Rows of pairs by code and label, as words: those of pair ``p`` are ``start[:, p]`` to ``end[:, p]``.
+
+    A word is a code, a label and a number of rows. The same code and label may have several words.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    words: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of words."""
+        return int((self.end - self.start).sum())
 
 
 @dataclass(frozen=True)
-class LeafRows:
-    """Rows of all batches, leaf by leaf: those of a leaf are ``order[start[leaf]:start[leaf + 1]]``.
+class Cells:
+    """Rows of pairs by code and label, as runs of words that add up.
 
-    ``labels`` stand in that order, ``codes`` do not. ``totals`` are rows by leaf and label.
+    Attributes
+    ----------
+    runs : tuple of Run
+    sizes : int64 (pairs,)
+        Cells that each pair has: its codes times the labels.
+    table : (int, int)
+        Codes and labels of a table that has room for any pair.
     """
 
-    codes: np.ndarray
-    labels: np.ndarray
-    order: np.ndarray
-    start: np.ndarray
-    totals: np.ndarray
+    runs: tuple[Run, ...]
+    sizes: np.ndarray
+    table: tuple[int, int]
+
+    def __add__(self, other: Cells) -> Cells:
+        runs = (*self.runs, *other.runs)
+        # As long as they double, a word is moved a few times in all.
+        if sum(run.size for run in runs[1:]) > max(runs[0].size, LOOSE):
+            runs = (_compact(_joined(runs), self.sizes, self.table),)
+        return replace(self, runs=runs)
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows: exact, hence private."""
-        return int(self.codes.shape[1])
-
-
-def route_batch(trees: MultiwayTrees, codes: np.ndarray, labels: np.ndarray, kept: Kept = None) -> Routed:
-    """Where the rows of a batch fall."""
-    return Routed(codes, labels, leaf_numbers(trees, codes, kept))
+    def run(self) -> Run:
+        """All words in one run."""
+        return _joined(self.runs)
 
 
 def count_rows(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> np.ndarray:
@@ -97,18 +133,86 @@ def count_rows(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> np
     return np.bincount(leaf_numbers(trees, codes, kept).ravel(), minlength=trees.n_leaves)
 
 
-def by_leaf(routed: Sequence[Routed], asked: np.ndarray, n_labels: int) -> LeafRows:
-    """Rows by leaf; those in leaves that are not ``asked`` are left out."""
-    codes = routed[0].codes if len(routed) == 1 else np.concatenate([r.codes for r in routed], axis=1)
-    labels = np.concatenate([r.labels for r in routed])
-    leaves = np.concatenate([r.leaves for r in routed], axis=1)
-    counts = np.bincount(leaves.ravel(), minlength=len(asked)) * asked
-    start = np.concatenate([[0], np.cumsum(counts)])
-    order, ordered = np.empty(start[-1], np.int32), np.empty(start[-1], labels.dtype)
-    totals = np.zeros((len(asked), n_labels), np.int64)
-    arrays = (leaves, labels, asked, start[:-1].copy(), order, ordered, totals)
-    run(_list_rows, len(leaves), -(-FEW // max(leaves.shape[1], 1)), *arrays)
-    return LeafRows(codes, ordered, order, start, totals)
+def count_labels(
+    trees: MultiwayTrees, codes: np.ndarray, labels: np.ndarray, n_labels: int, kept: Kept = None
+) -> np.ndarray:
+    """Rows by leaf and label, ``(leaves, labels)``."""
+    cell = leaf_numbers(trees, codes, kept).astype(np.int64) * n_labels + labels
+    return np.bincount(cell.ravel(), minlength=trees.n_leaves * n_labels).reshape(-1, n_labels)
+
+
+def count_pairs(
+    trees: MultiwayTrees,
+    view: np.ndarray,
+    sizes: np.ndarray,
+    pairs: Pairs,
+    codes: np.ndarray,
+    labels: np.ndarray,
+    n_labels: int,
+    kept: Kept = None,
+) -> Cells:
+    """Rows of pairs of a leaf and a choice by code and label; a choice has a ``view`` of so many codes."""
+    asked = np.zeros(trees.n_leaves, bool)
+    asked[pairs.leaf] = True
+    trees_asked = np.unique(trees.tree_of[trees.view < 0][_in_order(trees)][asked])
+    leaves = leaf_numbers(trees, codes, kept)[trees_asked]
+    rows = np.bincount(leaves.ravel(), minlength=len(asked)) * asked
+    first = np.concatenate([[0], np.cumsum(rows)])
+    order, ordered = np.empty(first[-1], np.int32), np.empty(first[-1], labels.dtype)
+    listed = (leaves, labels, asked, first[:-1].copy(), order, ordered)
+    run(_list_rows, len(leaves), -(-FEW // max(leaves.shape[1], 1)), *listed)
+    views, source = trees.views, trees.views.source[view].astype(np.int64)
+    table = max(int(np.iinfo(codes.dtype).max), int(views.table.max(initial=0))) + 1, n_labels
+    n_cells = sizes[pairs.choice] * n_labels
+    words, start, end = _room(rows[pairs.leaf], n_cells)
+    seen = (codes, ordered, order, first, source, views.start[view], views.table)
+    asked_of = (pairs.leaf, pairs.choice, n_cells)
+    room = partial(_tallies, *table, np.int32)
+    arrays = (*asked_of, *seen, start[0], end[0], words)
+    run(_count_cells, len(pairs), _grain(words, len(pairs)), *arrays, room=room)
+    return Cells((Run(start, end, words),), n_cells, table)
+
+
+def _in_order(trees: MultiwayTrees) -> np.ndarray:
+    """Place among the nodes that are leaves of each leaf's number."""
+    return np.argsort(trees.child[trees.view < 0])
+
+
+def _room(n_words: np.ndarray, n_cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room for the words of pairs: an array, where each pair's begin, and where its room ends."""
+    ends = np.cumsum(np.minimum(n_words, n_cells + SPARE))
+    start = np.concatenate([[0], ends])[None, :-1].astype(np.int64)
+    return np.empty(int(ends[-1]) if len(ends) else 0, np.uint64), start, ends[None].astype(np.int64)
+
+
+def _tallies(n_codes: int, n_labels: int, kind: type[np.int32 | np.int64]) -> tuple[np.ndarray, ...]:
+    """Room for the tallies of a pair; 32 bits hold those of a batch."""
+    return np.zeros((n_codes, n_labels), kind), np.zeros(n_codes // WORD + 1, np.int64)
+
+
+def _ranges(n_codes: int, n_labels: int) -> tuple[np.ndarray, ...]:
+    """Room for the tallies of a pair, for two children, and for ranges of thresholds."""
+    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    begin, score = np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
+    return *_tallies(n_codes, n_labels, np.int64), left, right, begin, score
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """Several runs as one."""
+    if len(runs) == 1:
+        return runs[0]
+    offset = np.cumsum([0, *(len(run.words) for run in runs)])[:-1]
+    start, end = (np.concatenate([run[i] + at for run, at in zip(runs, offset, strict=True)]) for i in (0, 1))
+    return Run(start, end, np.concatenate([run.words for run in runs]))
+
+
+def _compact(loose: Run, n_cells: np.ndarray, table: tuple[int, int]) -> Run:
+    """The same rows, with one word for each code and label of a pair."""
+    words, start, end = _room((loose.end - loose.start).sum(axis=0), n_cells)
+    room = partial(_tallies, *table, np.int64)
+    arrays = (*loose, start[0], end[0], words)
+    run(_compact_cells, len(n_cells), _grain(words, len(n_cells)), *arrays, room=room)
+    return Run(start, end, words)
 
 
 def count_splits(
@@ -136,60 +240,71 @@ def count_splits(
     return out
 
 
-def score_splits(
-    rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring
+def score_pairs(
+    cells: Cells, pairs: Pairs, totals: np.ndarray, splits: Splits, scoring: Scoring
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Best score of every choice of every leaf, and the weight of its thresholds relative to it.
+    """Best score of every pair of a leaf and a choice, and the weight of its thresholds relative to it.
+
+    Parameters
+    ----------
+    cells : Cells
+        Rows of the pairs by code and label.
+    totals : int64 (leaves, labels)
 
     Returns
     -------
-    best, mass : int64 (leaves, choices)
+    best, mass : int64 (pairs,)
         ``mass`` adds up, over the thresholds of a choice, an upper bound of exp(−rate·gap)·2**SCALE, the
-        gap being to the best score of that choice. It is 0 where a leaf may not take the choice.
+        gap being to the best score of that choice.
     """
-    best = np.full(splits.lowest.shape, NOWHERE, np.int64)
-    mass = np.zeros(splits.lowest.shape, np.int64)
-    arrays = _arrays(rows, views, splits, scoring)
-    room = partial(_tallies, _n_codes(rows, views), n_labels)
-    run(_score, len(splits.view), -(-FEW // max(rows.n_rows, 1)), best, mass, *arrays, room=room)
+    best, mass = np.empty((2, len(pairs)), np.int64)
+    arrays = _arrays(cells, pairs, totals, splits, scoring)
+    run(
+        _score,
+        len(pairs),
+        _grain(arrays[2], len(pairs)),
+        best,
+        mass,
+        *arrays,
+        room=partial(_ranges, *cells.table),
+    )
     return best, mass
 
 
 def find_thresholds(
-    rows: LeafRows, views: Views, splits: Splits, n_labels: int, scoring: Scoring,
-    leaves: np.ndarray, choices: np.ndarray, points: np.ndarray,
+    cells: Cells, pairs: Pairs, totals: np.ndarray, splits: Splits, scoring: Scoring,
+    asked: np.ndarray, points: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """Threshold under each of ``points`` of the mass of a choice of a leaf.
+    """Threshold under each of ``points`` of the mass of a pair; ``asked`` are their places among the pairs.
 
     Returns
     -------
-    int64 (3, leaves asked)
+    int64 (3, points)
         The threshold, its gap to the best score, and how far into its own weight the point lies.
     """
-    out = np.empty((3, len(leaves)), np.int64)
-    arrays = _arrays(rows, views, splits, scoring)
-    asked = (leaves.astype(np.int64), choices.astype(np.int64), points.astype(np.int64))
-    room = partial(_tallies, _n_codes(rows, views), n_labels)
-    run(_find, len(leaves), -(-FEW // max(rows.n_rows, 1)), *asked, out, *arrays, room=room)
+    out = np.empty((3, len(asked)), np.int64)
+    arrays = _arrays(cells, pairs, totals, splits, scoring)
+    where = (asked.astype(np.int64), points.astype(np.int64))
+    run(
+        _find,
+        len(asked),
+        _grain(arrays[2], len(pairs)),
+        *where,
+        out,
+        *arrays,
+        room=partial(_ranges, *cells.table),
+    )
     return out
 
 
-def _n_codes(rows: LeafRows, views: Views) -> int:
-    """More than any code that is seen of a row."""
-    return max(int(np.iinfo(rows.codes.dtype).max), int(views.table.max(initial=0))) + 1
+def _grain(words: np.ndarray, n_pairs: int) -> int:
+    """Pairs that together have words worth another thread."""
+    return -(-FEW * n_pairs // max(len(words), 1))
 
 
-def _tallies(n_codes: int, n_labels: int) -> tuple[np.ndarray, ...]:
-    """Room for the tallies of a leaf, and for its ranges of thresholds."""
-    counts, present = np.zeros((n_codes, n_labels), np.int32), np.zeros(n_codes // WORD + 1, np.int64)
-    left, right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    return counts, present, left, right, np.empty(n_codes + 2, np.int64), np.empty(n_codes + 1, np.int64)
-
-
-def _arrays(rows: LeafRows, views: Views, splits: Splits, scoring: Scoring) -> Any:
+def _arrays(cells: Cells, pairs: Pairs, totals: np.ndarray, splits: Splits, scoring: Scoring) -> Any:
     return (
-        rows.codes, rows.labels, rows.order, rows.start, rows.totals,
-        views.source[splits.view], views.start[splits.view], views.table, splits.lowest, splits.highest,
+        *cells.run, pairs.leaf, pairs.choice, totals, splits.lowest, splits.highest,
         scoring.criterion, scoring.fraction_bits, scoring.entropy,
         scoring.fine, scoring.coarse, scoring.shift,
     )  # fmt: skip
@@ -201,7 +316,7 @@ def _shown(views: Views, view: int, codes: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _list_rows(first, last, leaves, labels, asked, place, order, ordered, totals):  # type: ignore[no-untyped-def]
+def _list_rows(first, last, leaves, labels, asked, place, order, ordered):  # type: ignore[no-untyped-def]
     """A tree belongs to one thread, and its leaves to no other tree, so none collide."""
     for t in range(first, last):
         for i in range(leaves.shape[1]):
@@ -209,7 +324,6 @@ def _list_rows(first, last, leaves, labels, asked, place, order, ordered, totals
             if asked[leaf]:
                 order[place[leaf]] = i
                 ordered[place[leaf]] = labels[i]
-                totals[leaf, labels[i]] += 1
                 place[leaf] += 1
 
 
@@ -270,6 +384,66 @@ def _next_code(present, word):  # type: ignore[no-untyped-def]
 
 
 @part
+def _add_words(start, end, words, pair, counts, present):  # type: ignore[no-untyped-def]
+    """Rows of a pair by code and label; a bit for every code that is present."""
+    for r in range(len(start)):
+        for i in range(start[r, pair], end[r, pair]):
+            word = words[i]
+            code, label = np.int64(word >> CODE), np.int64(word >> ROWS) & LABELS
+            counts[code, label] += np.int64(word & MOST_ROWS)
+            present[code >> 5] |= 1 << (code & 31)
+
+
+@part
+def _list_cells(counts, present, words, at, end):  # type: ignore[no-untyped-def]
+    """Write a word for every cell that holds rows, or several for very many; leaves the tallies empty."""
+    word = np.int64(0)
+    while True:
+        code, word = _next_code(present, word)
+        if code < 0:
+            return at
+        for c in range(counts.shape[1]):
+            left = np.int64(counts[code, c])
+            counts[code, c] = 0
+            while left > 0 and at < end:
+                rows = min(left, np.int64(MOST_ROWS))
+                words[at] = (np.uint64(code) << CODE) | (np.uint64(c) << ROWS) | np.uint64(rows)
+                left -= rows
+                at += 1
+
+
+@compiled
+def _count_cells(  # type: ignore[no-untyped-def]
+    begin_pair, end_pair, counts, present,
+    leaves, choices, n_cells, codes, labels, order, starts, source, start, table, begin, end, words,
+):  # fmt: skip
+    """Words of every pair, which belongs to one thread; ``end`` says at first where its room ends."""
+    for pair in range(begin_pair, end_pair):
+        leaf, choice, at = leaves[pair], choices[pair], begin[pair]
+        first, last = starts[leaf], starts[leaf + 1]
+        if last - first >= n_cells[pair]:
+            _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
+            end[pair] = _list_cells(counts, present, words, at, end[pair])
+            continue
+        # Fewer rows than cells: a word for each row takes no more room, and no table.
+        line, shift = codes[source[choice]], start[choice]
+        for i in range(first, last):
+            code = np.uint64(line[order[i]] if shift < 0 else table[shift + line[order[i]]])
+            words[at] = (code << CODE) | (np.uint64(labels[i]) << ROWS) | np.uint64(1)
+            at += 1
+        end[pair] = at
+
+
+@compiled
+def _compact_cells(  # type: ignore[no-untyped-def]
+    begin_pair, end_pair, counts, present, starts, ends, loose, begin, end, words
+):  # fmt: skip
+    for pair in range(begin_pair, end_pair):
+        _add_words(starts, ends, loose, pair, counts, present)
+        end[pair] = _list_cells(counts, present, words, begin[pair], end[pair])
+
+
+@part
 def _score_children(counts, present, child, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
     """Score of a split with a child for every code; leaves the tallies empty."""
     total, word = np.int64(0), np.int64(0)
@@ -320,42 +494,39 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
 
 @compiled
 def _score(  # type: ignore[no-untyped-def]
-    begin_choice, end_choice, counts, present, left, right, begin, score,
-    best, mass, codes, labels, order, starts, totals, source, start, table, lowest, highest,
+    begin_pair, end_pair, counts, present, left, right, begin, score,
+    best, mass, starts, ends, words, leaves, choices, totals, lowest, highest,
     criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
-    """Best score and mass of every choice in every leaf; a choice belongs to one thread."""
-    for choice in range(begin_choice, end_choice):
-        for leaf in range(len(best)):
-            low, high = lowest[leaf, choice], highest[leaf, choice]
-            if low > high:
-                continue
-            first, last = starts[leaf], starts[leaf + 1]
-            _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
-            if high == 0:
-                best[leaf, choice] = _score_children(counts, present, left, criterion, fraction_bits, entropy)
-                mass[leaf, choice] = 1 << SCALE
-                continue
-            ranges, top = _score_thresholds(
-                counts, present, totals[leaf], low, high, left, right,
-                criterion, fraction_bits, entropy, begin, score,
-            )  # fmt: skip
-            total = np.int64(0)
-            for r in range(ranges):
-                total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
-            best[leaf, choice], mass[leaf, choice] = top, total
+    """Best score and mass of every pair; a pair belongs to one thread."""
+    for pair in range(begin_pair, end_pair):
+        leaf, choice = leaves[pair], choices[pair]
+        low, high = lowest[leaf, choice], highest[leaf, choice]
+        _add_words(starts, ends, words, pair, counts, present)
+        if high == 0:
+            best[pair] = _score_children(counts, present, left, criterion, fraction_bits, entropy)
+            mass[pair] = 1 << SCALE
+            continue
+        ranges, top = _score_thresholds(
+            counts, present, totals[leaf], low, high, left, right,
+            criterion, fraction_bits, entropy, begin, score,
+        )  # fmt: skip
+        total = np.int64(0)
+        for r in range(ranges):
+            total += (begin[r + 1] - begin[r]) * _weight(top - score[r], fine, coarse, shift)
+        best[pair], mass[pair] = top, total
 
 
 @compiled
 def _find(  # type: ignore[no-untyped-def]
     begin_point, end_point, counts, present, left, right, begin, score,
-    leaves, choices, points, out, codes, labels, order, starts, totals, source, start, table, lowest, highest,
+    asked, points, out, starts, ends, words, leaves, choices, totals, lowest, highest,
     criterion, fraction_bits, entropy, fine, coarse, shift,
 ):  # fmt: skip
     for k in range(begin_point, end_point):
-        leaf, choice, point = leaves[k], choices[k], points[k]
-        first, last = starts[leaf], starts[leaf + 1]
-        _tally(codes, labels, order, first, last, source[choice], start[choice], table, counts, present)
+        pair, point = asked[k], points[k]
+        leaf, choice = leaves[pair], choices[pair]
+        _add_words(starts, ends, words, pair, counts, present)
         ranges, top = _score_thresholds(
             counts, present, totals[leaf], lowest[leaf, choice], highest[leaf, choice], left, right,
             criterion, fraction_bits, entropy, begin, score,

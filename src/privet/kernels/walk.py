@@ -28,7 +28,8 @@ def leaf_numbers(trees: MultiwayTrees, codes: np.ndarray, kept: Kept = None) -> 
     walk_down(trees, codes, 0, nodes, leaves)
     if kept is not None:
         # A copy: the caller may write into the arrays, and rows would then stand where no way leads.
-        kept["nodes"] = (deepcopy(trees), nodes)
+        is_same = before is not None and goes_on and len(trees.view) == len(before[0].view)
+        kept["nodes"] = before if is_same else (deepcopy(trees), nodes)
     return leaves
 
 

@@ -93,7 +93,7 @@ def exponential_ranges(
     Parameters
     ----------
     exact_best, exact_mass : int64 (rows, choices)
-        As `score_splits` returns them: a mass of 0 forbids a choice.
+        As `score_pairs` returns them: a mass of 0 forbids a choice.
     thresholds : int (rows, choices)
     locate : callable
     table : WeightTable

@@ -124,10 +124,12 @@ class Tally:
 
     question: Question[Any]
     terms: Terms
+    more: tuple[Any, ...] = ()
+    """What else the question's own `tally` takes."""
 
     def __call__(self, batch: Batch) -> Any:
         """Exact answer about a batch."""
-        return self.question.tally(batch, self.terms)
+        return self.question.tally(batch, self.terms, *self.more)
 
 
 class Counts(Question[NoisyCounts]):

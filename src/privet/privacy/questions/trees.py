@@ -3,8 +3,9 @@
 Proof notes: ``docs/proofs/splits.md``, ``docs/proofs/sparse.md``.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from privet.engines import Batch, Engine
 from privet.errors import QuestionError
 from privet.kernels import count, splits
 from privet.kernels.criteria import criterion_named, entropy_table
-from privet.kernels.splits import LeafRows, Routed
-from privet.noise.ranges import weight_table
+from privet.kernels.splits import Cells, Pairs
+from privet.noise.ranges import WeightTable, weight_table
 from privet.privacy.budget import Cost
 from privet.privacy.charges import Charge
 from privet.privacy.laws import ScoreChange
@@ -27,6 +28,9 @@ from privet.structure import CompleteTrees, LevelTrees, MultiwayTrees, Splits, S
 
 MAX_CELLS = 1 << 28
 """Cells of an answer: every one of them gets its noise."""
+
+MAX_COUNTED = 1 << 24
+"""Cells of splits that are counted at a time, eight bytes each."""
 
 
 class OfLeaves:
@@ -220,6 +224,70 @@ class SplitRows(OfGrowing, Counts):
         return n_codes, schema.n_labels if self.by_label else 1
 
 
+class Scored(NamedTuple):
+    """Exact scores of splits, ``(leaves, choices)``: see `splits.score_pairs`; and how thresholds are found.
+
+    What a leaf may not take has a mass of 0.
+    """
+
+    best: np.ndarray
+    mass: np.ndarray
+    find: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    table: WeightTable
+
+
+class SplitCells:
+    """Rows by leaf, code and label, counted for as many leaves and choices at a time as memory may hold.
+
+    Where all of them fit, they are counted once.
+    """
+
+    def __init__(
+        self, question: "SplitChoice", rows: Engine, terms: Terms, totals: np.ndarray, scoring: splits.Scoring
+    ) -> None:
+        self._question, self._rows, self._terms = question, rows, terms
+        self._totals, self._scoring = totals, scoring
+        sizes = view_sizes(question.trees.views, terms.schema)[question.splits.view]
+        self._most = np.minimum(totals.sum(axis=1)[:, None], sizes * terms.schema.n_labels)
+        self._held: tuple[Pairs, Cells] | None = None
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Best score and mass of every pair of a leaf and a choice."""
+        best, mass = np.zeros((2, *self._question.splits.lowest.shape), np.int64)
+        pairs = Pairs(*np.nonzero(self._question.splits.allowed))
+        for part, cells in self._counted(pairs):
+            best[part.leaf, part.choice], mass[part.leaf, part.choice] = splits.score_pairs(
+                cells, part, self._totals, self._question.splits, self._scoring
+            )
+            self._held = (part, cells) if len(part) == len(pairs) else None
+        return best, mass
+
+    def find(self, leaves: np.ndarray, choices: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """See `splits.find_thresholds`; a leaf is asked about once."""
+        out, n_choices = np.empty((3, len(leaves)), np.int64), self._most.shape[1]
+        number = leaves * n_choices + choices
+        order = np.argsort(number)
+        asked = Pairs(leaves[order], choices[order])
+        for part, cells in [self._held] if self._held else self._counted(asked):
+            held = part.leaf * n_choices + part.choice
+            here = np.flatnonzero(np.isin(number, held))
+            place = np.searchsorted(held, number[here])
+            out[:, here] = splits.find_thresholds(
+                cells, part, self._totals, self._question.splits, self._scoring, place, points[here]
+            )
+        return out
+
+    def _counted(self, pairs: Pairs) -> Iterator[tuple[Pairs, Cells]]:
+        ends = np.cumsum(self._most[pairs.leaf, pairs.choice])
+        first = 0
+        while first < len(pairs):
+            before = ends[first - 1] if first else 0
+            last = max(int(np.searchsorted(ends, before + MAX_COUNTED, side="right")), first + 1)
+            part = pairs[first:last]
+            yield part, self._rows.sum(Tally(self._question, self._terms, (part,)))
+            first = last
+
+
 @dataclass(frozen=True)
 class SplitChoice(OfGrowing, Question[ChosenSplits]):
     """One split for every open leaf of every tree, each chosen among the leaf's own.
@@ -248,32 +316,37 @@ class SplitChoice(OfGrowing, Question[ChosenSplits]):
     def sizes(self, schema: Schema) -> tuple[int, str, Schema]:
         return self.trees.n_trees, self.criterion, schema
 
-    def tally(self, batch: Batch, terms: Terms) -> Routed:
-        return splits.route_batch(self.trees, batch.features, batch.labels, batch.kept)
+    def tally(self, batch: Batch, terms: Terms, pairs: Pairs | None = None) -> Any:
+        """Rows by leaf and label, or those of some pairs of a leaf and a choice by code and label."""
+        labels = batch.labels, terms.schema.n_labels, batch.kept
+        if pairs is None:
+            return splits.count_labels(self.trees, batch.features, *labels)
+        sizes = view_sizes(self.trees.views, terms.schema)[self.splits.view]
+        return splits.count_pairs(self.trees, self.splits.view, sizes, pairs, batch.features, *labels)
 
-    def read(self, rows: Engine, terms: Terms) -> LeafRows:
-        open_ = np.asarray(self.splits.allowed.any(axis=1))
-        return splits.by_leaf(rows.gather(Tally(self, terms)), open_, terms.schema.n_labels)
-
-    def release(self, exact: LeafRows, terms: Terms, mechanisms: Mechanisms) -> ChosenSplits:
-        law, allowed, highest = terms.law, self.splits.allowed, self.splits.highest
-        measure, table = criterion_named(self.criterion, terms.schema), weight_table(law.parameter)
-        entropy = entropy_table(measure, exact.n_rows)
+    def read(self, rows: Engine, terms: Terms) -> Scored:
+        totals = rows.sum(Tally(self, terms))
+        measure, table = criterion_named(self.criterion, terms.schema), weight_table(terms.law.parameter)
+        entropy = entropy_table(measure, int(totals.sum(axis=1).max(initial=0)))
         weights = (table.fine, table.coarse, table.shift)
         scoring = splits.Scoring(measure.number, measure.fraction_bits, entropy, *weights)
-        asked = (exact, self.trees.views, self.splits, terms.schema.n_labels, scoring)
-        best, mass = splits.score_splits(*asked)
+        counted = SplitCells(self, rows, terms, totals, scoring)
+        return Scored(*counted.scores(), counted.find, table)
+
+    def release(self, exact: Scored, terms: Terms, mechanisms: Mechanisms) -> ChosenSplits:
+        law, allowed, highest = terms.law, self.splits.allowed, self.splits.highest
         open_ = np.flatnonzero(allowed.any(axis=1))
-        choice, threshold = np.full(len(best), -1), np.zeros(len(best), np.int64)
+        choice, threshold = np.full(len(allowed), -1), np.zeros(len(allowed), np.int64)
+        best, mass = exact.best[open_], exact.mass[open_]
         if law.name == PERMUTE_AND_FLIP and not highest[allowed].any():
-            choice[open_] = _choose_alone(best[open_], allowed[open_], law, mechanisms)
+            choice[open_] = _choose_alone(best, allowed[open_], law, mechanisms)
             return ChosenSplits(choice, threshold)
 
         def locate(leaves: np.ndarray, choices: np.ndarray, points: np.ndarray) -> np.ndarray:
-            return splits.find_thresholds(*asked, open_[leaves], choices, points)
+            return exact.find(open_[leaves], choices, points)
 
         thresholds = np.where(highest > 0, highest - self.splits.lowest + 1, 0)[open_]
-        chosen = mechanisms.choose_in_ranges(best[open_], mass[open_], thresholds, locate, table)
+        chosen = mechanisms.choose_in_ranges(best, mass, thresholds, locate, exact.table)
         choice[open_], threshold[open_] = chosen
         return ChosenSplits(choice, threshold)
 
