@@ -372,7 +372,8 @@ def test_covertype_has_two_labels_as_bojarski_et_al_have_it(monkeypatch):
 
 
 def test_real_tables_need_a_folder(monkeypatch):
-    monkeypatch.delenv("PRIVET_DATA", raising=False)
+    for folder in datasets.FOLDERS:
+        monkeypatch.delenv(folder, raising=False)
     with pytest.raises(DataError, match="PRIVET_DATA"):
         datasets.real("adult")
 
