@@ -13,7 +13,7 @@ from privet.cli.budget import account_state, show_account
 from privet.cli.learners import Learner, make_estimator, with_parameters
 from privet.cli.output import out, require_new_file, show_json
 from privet.data.table import require_table_file
-from privet.estimators.base import PrivateClassifier
+from privet.estimators.base import PrivateEstimator
 from privet.privacy import Account, protect
 from privet.progress import progress_bar
 from privet.schema import Schema
@@ -46,7 +46,7 @@ def fit(
     _report(estimator, account, out_file, as_json)
 
 
-def _report(estimator: PrivateClassifier, account: Account, path: Path, as_json: bool) -> None:
+def _report(estimator: PrivateEstimator, account: Account, path: Path, as_json: bool) -> None:
     card = estimator.privacy_card_
     if as_json:
         show_json({"model": str(path), "card": card.to_dict(), "account": account_state(account)})

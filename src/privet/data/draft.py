@@ -20,7 +20,7 @@ from privet.data.discreet import attempt
 from privet.data.table import open_table, require_columns, require_table_file, wrong_type
 from privet.data.values import is_nested, number, plain, text
 from privet.errors import DataError, SchemaError
-from privet.schema import Categorical, Continuous, Feature, Label, Schema, canonical
+from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target, canonical
 
 MAX_DRAFT_CATEGORIES = 1000
 NOT_A_NUMBER = "not a number"
@@ -135,8 +135,8 @@ def _float(text: str | None) -> float | None:
         return None
 
 
-def schema_from_data(X: Any, y: Any) -> Schema:
-    """The schema that the rows themselves have: bounds, categories and labels as they occur.
+def schema_from_data(X: Any, y: Any, predicts: type[Label | Target] = Label) -> Schema:
+    """The schema that the rows themselves have: bounds, categories, and labels or a target as they occur.
 
     Nothing protects what it gives away; callers warn.
     """
@@ -145,6 +145,8 @@ def schema_from_data(X: Any, y: Any) -> Schema:
     else:
         columns = dict(_all_columns(X))
     features = [_draft_feature(name, column, rounded=False) for name, column in columns.items()]
+    if predicts is Target:
+        return Schema(features, _draft_target("target" if "target" not in columns else "the target", y))
     labels = _distinct("label", _typed(open_column(y), "label"))
     if any(isinstance(value, float) and not value.is_integer() for value in labels):
         raise DataError(
@@ -230,6 +232,14 @@ def _draft_feature(name: str, column: Column, rounded: bool = True) -> Feature:
             lower, upper = _round_out(lower, upper, integer)
         return Continuous(name, lower, upper if upper > lower else lower + 1, integer)
     return Categorical(name, _distinct(name, column))
+
+
+def _draft_target(name: str, y: Any) -> Target:
+    """A target with the bounds that occur."""
+    found = _draft_feature(name, _typed(open_column(y), name), rounded=False)
+    if not isinstance(found, Continuous):
+        raise DataError("Unknown label type: text. A regressor learns numbers.", "use a classifier.")
+    return Target(name, found.lower, found.upper, found.integer)
 
 
 def _round_out(low: float, high: float, integer: bool) -> tuple[float, float]:

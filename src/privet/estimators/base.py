@@ -1,4 +1,4 @@
-"""The scikit-learn edge of every classifier: tables in, a protected source to the learner, labels out."""
+"""The scikit-learn edge of every estimator: tables in, a protected source to the learner, predictions out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,14 +23,20 @@ from privet.model import released
 from privet.model.rules import Rules
 from privet.privacy import Account, Ledger, Protected, protect
 from privet.progress import progress_bar
-from privet.schema import Schema
+from privet.schema import Label, Schema, Target
 
 FROM_DATA = "from-data"
 
+EXAMPLES = {Label: "Label('ill', ['no', 'yes'])", Target: "Target('price', 0, 1_000_000)"}
+"""What a schema may predict, as one would write it."""
+
 
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignore[misc]
-    """Base of the classifiers: a learner of the same parameters, and whose table it learns from."""
+class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
+    """Base of all estimators: a learner of the same parameters, and whose table it learns from."""
+
+    predicts: ClassVar[type[Label | Target]]
+    """What a schema must predict for it to learn."""
 
     schema: Any = field(default=None, kw_only=True)
     account: Account | None = field(default=None, kw_only=True)
@@ -43,7 +49,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
         ----------
         X : frame, Arrow table, array, or `Protected`
         y : array-like
-            The label of each row; not given with a `Protected`, which has its own.
+            What is to be predicted of each row; not given with a `Protected`, which has its own.
 
         Returns
         -------
@@ -62,17 +68,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
         with progress_bar("reading rows", self.verbose) as progress:
             self._release(protect(X, schema, account, y, progress=progress), y)
         return self
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Weight of each of ``classes_`` for each row; they sum to one."""
-        check_is_fitted(self)
-        shares = self.model_.shares(rows.validated(self, X, reset=False))
-        return np.asarray(shares[:, self._order])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label of each row."""
-        check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def rules(self, top: int | None = None, **selection: Any) -> Rules:
         """Rules of the fitted model, strongest first: see `privet.model.rules.Rules.select`."""
@@ -101,7 +96,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
-        tags.classifier_tags.poor_score = True
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
@@ -119,20 +113,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
 
     def _release(self, protected: Protected, y: Any) -> None:
         check_parameters(self)
-        _ = protected.schema.classes
+        self._check_predicted(protected.schema)
         model = self.learn(protected)
         if isinstance(self.schema, str) and self.schema == FROM_DATA:
             caveats = [*model.card.caveats, "the schema was read from the rows"]
             model = replace(model, card=replace(model.card, private=False, caveats=caveats))
         self._keep(model, y)
 
+    def _check_predicted(self, schema: Schema) -> None:
+        """Refuse a schema that predicts something else, while that is free."""
+        _ = schema.target if self.predicts is Target else schema.classes
+
     def _keep(self, model: Any, y: Any) -> None:
-        """Take over what was released, labels in the type of ``y``."""
-        classes = rows.classes(model.schema.classes, y)
+        """Take over what was released."""
         self.model_ = model
         self.privacy_card_ = model.card
-        self._order = np.argsort(classes)
-        self.classes_ = classes[self._order]
 
     def _schema(self, X: Any, y: Any) -> Schema:
         if isinstance(self.schema, Schema):
@@ -144,14 +139,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-            return schema_from_data(X, y)
+            return schema_from_data(X, y, self.predicts)
         if isinstance(self.schema, Mapping):
             return Schema.from_dict(self.schema)
         if isinstance(self.schema, str | Path):
             return Schema.load(self.schema)
         raise SchemaError(
             "a private learner needs a schema: what may stand in the table must be public.",
-            "Schema([Continuous('age', 0, 120), …], Label('ill', ['no', 'yes'])), or a JSON file "
+            f"Schema([Continuous('age', 0, 120), …], {EXAMPLES[self.predicts]}), or a JSON file "
             "drafted from a public sample with `privet schema draft`; schema='from-data' takes it "
             "from the rows and leaks it.",
         )
@@ -159,3 +154,50 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Learner):  # type: ignor
     def _set_names(self, schema: Schema) -> None:
         self.n_features_in_ = len(schema.features)
         self.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Base of the classifiers, which predict labels."""
+
+    predicts = Label
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Weight of each of ``classes_`` for each row; they sum to one."""
+        check_is_fitted(self)
+        shares = self.model_.shares(rows.validated(self, X, reset=False))
+        return np.asarray(shares[:, self._order])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _keep(self, model: Any, y: Any) -> None:
+        """Take over what was released, labels in the type of ``y``."""
+        super()._keep(model, y)
+        classes = rows.classes(model.schema.classes, y)
+        self._order = np.argsort(classes)
+        self.classes_ = classes[self._order]
+
+
+@dataclass(eq=False, repr=False)
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Base of the regressors, which predict numbers."""
+
+    predicts = Target
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Number of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.predict(rows.validated(self, X, reset=False)))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags

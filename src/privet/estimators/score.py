@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet.checks import Number
 from privet.errors import QuestionError, SchemaError
-from privet.estimators.base import PrivateClassifier
+from privet.estimators.base import PrivateEstimator
 from privet.learners.learner import written
 from privet.learners.score import ask_score, check_metric
 from privet.model import Model, released
@@ -140,7 +140,7 @@ def private_score(
 
 def _released(model: Any) -> Model:
     """What an estimator released, or a released model itself."""
-    if isinstance(model, PrivateClassifier):
+    if isinstance(model, PrivateEstimator):
         check_is_fitted(model)
     try:
         return released(model)
