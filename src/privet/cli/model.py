@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -14,6 +15,7 @@ import typer
 from privet.cli.arguments import Data, Json
 from privet.cli.output import facts, out, require_new_file, show_json
 from privet.model import load_model
+from privet.model.deployment import deployment, deployment_text
 from privet.model.protocol import Predictions
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by fit.")]
@@ -50,9 +52,29 @@ def predict(
         out.print(f"Wrote {n_rows:,} predictions to {out_file}.", soft_wrap=True)
 
 
-def describe(model: Model, as_json: Json = False) -> None:
-    """Show a model's privacy card and its structure."""
+class Paper(StrEnum):
+    """What `describe` can write for officers."""
+
+    json = "json"
+    md = "md"
+
+
+def describe(
+    model: Model,
+    card: Annotated[
+        Paper | None,
+        typer.Option("--card", help="Write the record for privacy officers instead: json or md."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a model's privacy card and its structure, or write the record that officers ask for."""
     released = load_model(model)
+    if card is Paper.md:
+        sys.stdout.write(deployment_text(released))
+        return
+    if card is Paper.json:
+        show_json(deployment(released))
+        return
     if as_json:
         show_json(released.to_dict())
         return
