@@ -403,7 +403,7 @@ UNREADABLE = {
     "labels of no list": (np.zeros((2, 2)), 51234),
     "other numbers": (np.zeros((3, 2)), [0.5, 51234.25, 3.0]),
     "a mapping": ({"age": [51234]}, [0]),
-    "text": ("51234", [0]),
+    "bytes": (b"51234", [0]),
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import privet
@@ -23,6 +24,7 @@ from privet import (
     CountForestClassifier,
     CountingTreeClassifier,
     GreedyForestClassifier,
+    GreedyTreeClassifier,
     Label,
     Ledger,
     MajorityForestClassifier,
@@ -329,3 +331,44 @@ def test_a_way_of_voting_is_added_in_one_file(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "squared" in done.stdout and "none is known for squared voting" in done.stdout
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_model_is_a_predictor_under_scikit_learns_names(models, kind):
+    model, (X, y) = models[kind], patients(400)
+    shares = model.predict_proba(X)
+    assert list(model.classes_) == ["good", "bad"] and model.n_features_in_ == 2
+    assert list(model.feature_names_in_) == ["age", "ward"]
+    with np.errstate(divide="ignore"):
+        assert (model.predict_log_proba(X) == np.log(shares)).all()
+    sure = model.decision_function(X)
+    assert sure.shape == (400,) and ((sure > 0) == (shares[:, 1] > shares[:, 0])).all()
+    assert model.score(X, y) == (model.predict(X) == y).mean()
+    frame = pd.DataFrame(X, columns=["age", "ward"]).assign(other=1, outcome=y)
+    assert model.score(frame) == model.score(X, y)
+    assert (model.predict(frame[["outcome", "ward", "other", "age"]]) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        BoostingClassifier(4.0, passes=2, schema=SCHEMA),
+        CountForestClassifier(4.0, **SHAPE),
+        CountingTreeClassifier(4.0, schema=SCHEMA),
+        GreedyForestClassifier(4.0, schema=SCHEMA),
+        GreedyTreeClassifier(4.0, schema=SCHEMA),
+        MajorityForestClassifier(4.0, **SHAPE),
+    ],
+    ids=lambda learner: learner.name,
+)
+def test_an_estimator_comes_back_from_its_model(learner):
+    X, y = patients()
+    X = pd.DataFrame(X, columns=SCHEMA.feature_names)
+    learner.fit(X, y)
+    again = type(learner).from_model(learner.model_)
+    assert (again.predict(X[:300]) == learner.predict(X[:300])).all()
+    assert (again.decision_function(X[:300]) == learner.decision_function(X[:300])).all()
+    assert list(again.classes_) == list(learner.classes_) and again.privacy_card_ == learner.privacy_card_
+    other = GreedyTreeClassifier if isinstance(learner, BoostingClassifier) else BoostingClassifier
+    with pytest.raises(QuestionError, match="not released by"):
+        other.from_model(learner.model_)

@@ -17,6 +17,7 @@ from privet.data.draft import schema_from_data
 from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.estimators import rows
 from privet.estimators.wrappers import refuse_wrappers
+from privet.kernels.predict import decisions, log_shares
 from privet.learners.learner import Learner
 from privet.learners.parameters import check_parameters
 from privet.model import released
@@ -47,9 +48,11 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : frame, Arrow table, array, or `Protected`
+        X : frame, Arrow table, array, path of a file, or `Protected`
+            Columns of frames and files are found by their names; others may stand beside them.
         y : array-like
-            What is to be predicted of each row; not given with a `Protected`, which has its own.
+            What is to be predicted of each row; left out where it stands in the table, under the name that
+            the schema has for it.
 
         Returns
         -------
@@ -61,13 +64,40 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
             self._release(X, None)
             return self
         _ = self.budget
-        X = rows.validated(self, X, reset=self._starts_anew())
-        y = rows.validated_labels(self, X, y)
-        schema = self._schema(X, y)
+        known = None if self._reads_schema else self._schema(X, y)
+        if isinstance(X, str | Path):
+            schema = known or self._schema(X, y)
+            self._set_names(schema)
+        else:
+            X, y = rows.with_labels(X, y, known)
+            X = rows.validated(self, X, self._starts_anew(), known and known.feature_names)
+            y = rows.validated_labels(self, X, y)
+            schema = known or self._schema(X, y)
         account = self._payer()
         with progress_bar("reading rows", self.verbose) as progress:
             self._release(protect(X, schema, account, y, progress=progress), y)
         return self
+
+    @classmethod
+    def from_model(cls, model: Any, **parameters: Any) -> Self:
+        """A fitted estimator from a released model, say, one read from its file.
+
+        Parameters
+        ----------
+        model : Model
+            Released by this learner; its schema is taken over.
+        parameters :
+            Of the estimator, for fits to come.
+        """
+        released_by = getattr(getattr(model, "card", None), "learner", {}).get("name")
+        if released_by != cls.name:
+            raise QuestionError(
+                f"this model was not released by a {cls.__name__}.", f"give one that {cls.__name__} fitted."
+            )
+        estimator = cls(**{"schema": model.schema, **parameters})
+        estimator._set_names(model.schema)
+        estimator._keep(model, None)
+        return estimator
 
     def rules(self, top: int | None = None, **selection: Any) -> Rules:
         """Rules of the fitted model, strongest first: see `privet.model.rules.Rules.select`."""
@@ -115,7 +145,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         check_parameters(self)
         self._check_predicted(protected.schema)
         model = self.learn(protected)
-        if isinstance(self.schema, str) and self.schema == FROM_DATA:
+        if self._reads_schema:
             caveats = [*model.card.caveats, "the schema was read from the rows"]
             model = replace(model, card=replace(model.card, private=False, caveats=caveats))
         self._keep(model, y)
@@ -129,10 +159,22 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         self.model_ = model
         self.privacy_card_ = model.card
 
+    @property
+    def _reads_schema(self) -> bool:
+        """Whether the schema is taken from the rows."""
+        return isinstance(self.schema, str) and self.schema == FROM_DATA
+
+    def _rows(self, X: Any) -> Any:
+        """Rows to be predicted: those of a file as they are, of a frame the columns that were learnt from."""
+        check_is_fitted(self)
+        if isinstance(X, str | Path):
+            return X
+        return rows.validated(self, X, False, getattr(self, "feature_names_in_", None))
+
     def _schema(self, X: Any, y: Any) -> Schema:
         if isinstance(self.schema, Schema):
             return self.schema
-        if isinstance(self.schema, str) and self.schema == FROM_DATA:
+        if self._reads_schema:
             warnings.warn(
                 "schema='from-data' reads bounds, categories and labels from the rows: the model "
                 "gives them away and carries no privacy guarantee.",
@@ -164,14 +206,21 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Weight of each of ``classes_`` for each row; they sum to one."""
-        check_is_fitted(self)
-        shares = self.model_.shares(rows.validated(self, X, reset=False))
-        return np.asarray(shares[:, self._order])
+        rows = self._rows(X)
+        return np.asarray(self.model_.shares(rows)[:, self._order])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of `predict_proba`."""
+        return log_shares(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds of the second of two ``classes_``; of more, the logarithm of each one's weight."""
+        return decisions(self.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row."""
-        check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -194,8 +243,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:
         """Number of each row."""
-        check_is_fitted(self)
-        return np.asarray(self.model_.predict(rows.validated(self, X, reset=False)))
+        rows = self._rows(X)
+        return np.asarray(self.model_.predict(rows))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -72,10 +72,7 @@ class CountForestClassifier(PrivateClassifier, CountForest):
                 "give one that CountForestClassifier fitted.",
             )
         kept = {"structure": structure, "rows": rows, "n_trees": model.trees.n_trees}
-        estimator = cls(**{"schema": model.schema, "voting": model.voting, **kept, **parameters})
-        estimator._set_names(model.schema)
-        estimator._keep(model, None)
-        return estimator
+        return super().from_model(model, **{"voting": model.voting, **kept, **parameters})
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
         text = super().__repr__(N_CHAR_MAX)

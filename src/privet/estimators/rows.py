@@ -22,22 +22,35 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from privet.data.columns import Coded, Column, array_column, object_rows, open_column
-from privet.data.discreet import read_discreetly
+from privet.data.discreet import attempt, read_discreetly
 from privet.data.values import text
 from privet.errors import DataError, SchemaError
-from privet.schema import Scalar
+from privet.schema import Scalar, Schema
 
 READABLE = "biufOUST"
 """Kinds of arrays that rows can be read from: numbers, truth values, text, bytes, objects."""
 
 
-def validated(estimator: BaseEstimator, X: Any, reset: bool) -> Any:
+def with_labels(X: Any, y: Any, schema: Schema | None) -> tuple[Any, Any]:
+    """X and y; y as the column of X that a schema names, where only X was given."""
+    if y is not None or schema is None:
+        return X, y
+    frame = _frame(X)
+    if frame is None or schema.label.name not in frame.columns:
+        return X, y
+    return X, frame[schema.label.name].to_native()
+
+
+def validated(estimator: BaseEstimator, X: Any, reset: bool, names: Sequence[str] | None = None) -> Any:
     """X as a frame or an array with two dimensions; the estimator learns the names of its columns.
 
-    Frames keep the types of their columns. A list of rows becomes an array of objects, so that no type is
-    found from all of them.
+    Frames keep the types of their columns; of those that have all of ``names`` no other column is kept, in
+    this order. A list of rows becomes an array of objects, so that no type is found from all of them.
     """
     table = read_discreetly(partial(_table, X, type(estimator).__name__))
+    frame = None if names is None else _frame(table)
+    if frame is not None and names is not None and set(names) <= set(frame.columns):
+        table = frame.select(*names).to_native()
     # Looks at names and at the number of columns alone.
     validate_data(estimator, table, reset=reset, skip_check_array=True)
     return table
@@ -58,14 +71,22 @@ def validated_labels(estimator: BaseEstimator, X: Any, y: Any) -> Column | list[
             stacklevel=3,
         )
     labels = read_discreetly(partial(_labels, y))
-    if len(labels) != len(nw.from_native(X, eager_only=True, pass_through=True)):
+    if len(labels) != len(_frame(X) if is_frame(X) else X):
         raise DataError("features and labels have different numbers of rows.", "give one label a row.")
     return labels
 
 
 def is_frame(X: Any) -> bool:
     """Whether X is a frame of some library rather than an array."""
-    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    return _frame(X) is not None
+
+
+def _frame(X: Any) -> nw.DataFrame[Any] | None:
+    """X as a frame, if it is one."""
+    twice = DataError("a column's name stands there twice.", "rename one of them.")
+    wrap = partial(nw.from_native, X, eager_only=True, pass_through=True)
+    found = attempt(wrap, (nw.exceptions.DuplicateError,), twice)
+    return found if isinstance(found, nw.DataFrame) else None
 
 
 def classes(values: Sequence[Scalar], y: Column | list[Any] | None) -> np.ndarray:
@@ -135,8 +156,10 @@ def _array(X: Any) -> np.ndarray:
         return array_column(np.asarray(X))
     if isinstance(X, Sequence) and not isinstance(X, str | bytes):
         return object_rows(X)
+    lazy = isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame)
     raise DataError(
-        f"cannot read rows from {type(X).__name__}.", "give a frame, or an array of two dimensions."
+        f"cannot read rows from {type(X).__name__}.",
+        "collect it first." if lazy else "give a frame, an array of two dimensions, or the path of a file.",
     )
 
 

@@ -40,6 +40,19 @@ def best_labels(shares: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
 
 
 @quiet
+def log_shares(shares: np.ndarray) -> np.ndarray:
+    """Logarithms of shares; of a share of zero −∞."""
+    return np.asarray(np.log(shares))
+
+
+@quiet
+def decisions(shares: np.ndarray) -> np.ndarray:
+    """Log-odds of the second of two labels, ``(rows,)``; of any other number the logarithm of each share."""
+    logs = log_shares(shares)
+    return logs[:, 1] - logs[:, 0] if shares.shape[1] == 2 else logs
+
+
+@quiet
 def vote_shares(votes: np.ndarray, n_trees: int, prior: np.ndarray | None = None) -> np.ndarray:
     """Shares of the labels from the sum of what the trees say, ``(rows, labels)``."""
     if prior is None:

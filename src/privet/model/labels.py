@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privet.data import encode, open_table
-from privet.kernels.predict import best_labels, row_shares
+from privet.kernels.predict import best_labels, decisions, log_shares, row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.protocol import Predictions
@@ -42,6 +42,21 @@ class LabelModel(ABC):
         """Labels in the order of the schema, which the columns of shares have."""
         return np.array(self.schema.classes)
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """The same as ``classes``, by the name that scikit-learn has for it."""
+        return self.classes
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns that rows need."""
+        return np.array(self.schema.feature_names, object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many they are."""
+        return len(self.schema.features)
+
     def shares(self, source: Any) -> np.ndarray:
         """Share of each label for each row, ``(rows, labels)``.
 
@@ -55,6 +70,29 @@ class LabelModel(ABC):
     def predict_proba(self, source: Any) -> np.ndarray:
         """The same as ``shares``, by the name that scikit-learn has for it."""
         return self.shares(source)
+
+    def predict_log_proba(self, source: Any) -> np.ndarray:
+        """Logarithm of `predict_proba`."""
+        return log_shares(self.shares(source))
+
+    def decision_function(self, source: Any) -> np.ndarray:
+        """Log-odds of the second of two labels; of more, the logarithm of each one's share."""
+        return decisions(self.shares(source))
+
+    def score(self, source: Any, labels: Any = None) -> float:
+        """Share of rows whose label is predicted: exact, so for rows that are public or the caller's own.
+
+        Of rows that are protected, `privet.private_score` is the way to know.
+
+        Parameters
+        ----------
+        source : as for ``predict``
+        labels : array-like, optional
+            Left out where they stand in the table.
+        """
+        codes = encode(open_table(source, self.schema), self.schema, labels)
+        shares = row_shares(self.predictor, codes.features, self.schema.n_labels)
+        return float((best_labels(shares, self.schema.classes) == codes.labels).mean())
 
     def predict(self, source: Any) -> np.ndarray:
         """Label of each row: the one with the largest share, of equals the one that sorts first."""

@@ -1,0 +1,71 @@
+"""Columns are found by their names, labels too, in frames and in files."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from privet import BoostingClassifier, Categorical, Continuous, CountForestClassifier, Label, Schema
+from privet.errors import DataError, SchemaError
+
+SCHEMA = Schema([Continuous("age", 0, 100), Categorical("town", ["a", "b"])], Label("ill", ["no", "yes"]))
+
+
+def frame(n=600):
+    random = np.random.default_rng(0)
+    age = random.uniform(0, 100, n)
+    ill = np.where(age > 50, "yes", "no")
+    return pd.DataFrame({"other": 1.5, "town": random.choice(["a", "b"], n), "ill": ill, "age": age})
+
+
+FORMS = {"pandas": lambda f: f, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_extra_and_reordered_columns_are_fine(form):
+    table, made = frame(), FORMS[form]
+    forest = CountForestClassifier(8.0, schema=SCHEMA, n_trees=5)
+    forest.fit(made(table.drop(columns="ill")), table["ill"])
+    assert list(forest.feature_names_in_) == ["age", "town"] and forest.n_features_in_ == 2
+    expected = forest.predict_proba(made(table[["age", "town"]]))
+    assert (forest.predict_proba(made(table[["town", "other", "age", "ill"]])) == expected).all()
+    assert (forest.predict(made(table)) == table["ill"]).mean() > 0.8
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_frame_may_hold_its_label(form):
+    table = frame()
+    model = BoostingClassifier(8.0, schema=SCHEMA).fit(FORMS[form](table))
+    assert (model.predict(FORMS[form](table)) == table["ill"]).mean() > 0.8
+    assert list(model.classes_) == ["no", "yes"]
+
+
+def test_labels_of_a_frame_give_classes_their_type():
+    table = frame().assign(ill=lambda f: (f["ill"] == "yes").astype(int))
+    schema = Schema(SCHEMA.features, Label("ill", ["0", "1"]))
+    assert BoostingClassifier(8.0, schema=schema).fit(table).classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_path_is_fitted_and_predicted(suffix, tmp_path):
+    table, path = frame(), tmp_path / f"people{suffix}"
+    table.to_csv(path, index=False) if suffix == ".csv" else table.to_parquet(path)
+    model = CountForestClassifier(8.0, schema=SCHEMA, n_trees=5).fit(path)
+    assert (model.predict(str(path)) == model.predict(table)).all()
+    assert list(model.feature_names_in_) == ["age", "town"]
+    with pytest.raises(DataError, match="there is no file"):
+        model.fit(tmp_path / "nobody.csv")
+
+
+def test_what_is_lacking_is_named_and_charged_nothing():
+    table = frame()
+    with pytest.raises(SchemaError, match="requires y"):
+        BoostingClassifier(schema=SCHEMA).fit(table.drop(columns="ill"))
+    with pytest.raises(DataError, match="'town' is missing"):
+        BoostingClassifier(schema=SCHEMA).fit(table.drop(columns="town"))
+    with pytest.raises(DataError, match="collect it first"):
+        BoostingClassifier(schema=SCHEMA).fit(pl.from_pandas(table).lazy(), table["ill"])
+    twice = pa.Table.from_pandas(table)
+    with pytest.raises(DataError, match="stands there twice"):
+        BoostingClassifier(schema=SCHEMA).fit(twice.append_column("age", twice["age"]))
