@@ -70,7 +70,8 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
             self._set_names(schema)
         else:
             X, y = rows.with_labels(X, y, known)
-            X = rows.validated(self, X, self._starts_anew(), known and known.feature_names)
+            names = known.feature_names if known else None
+            X = rows.validated(self, X, self._starts_anew(), names)
             y = rows.validated_labels(self, X, y)
             schema = known or self._schema(X, y)
         account = self._payer()

@@ -71,7 +71,8 @@ def validated_labels(estimator: BaseEstimator, X: Any, y: Any) -> Column | list[
             stacklevel=3,
         )
     labels = read_discreetly(partial(_labels, y))
-    if len(labels) != len(_frame(X) if is_frame(X) else X):
+    frame = _frame(X)
+    if len(labels) != len(X if frame is None else frame):
         raise DataError("features and labels have different numbers of rows.", "give one label a row.")
     return labels
 
