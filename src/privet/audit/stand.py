@@ -10,6 +10,7 @@ import numpy as np
 
 from privet.engines import Batch
 from privet.engines.protocol import Draws, Total
+from privet.errors import QuestionError
 from privet.privacy import Account, Charge, Ledger, Mechanisms, Protected, Receipt
 from privet.schema import Schema
 
@@ -45,6 +46,10 @@ class Rows:
         """See `Engine.part`."""
         own = draws.below(bound, self.identities)
         return self._of(np.flatnonzero((own >= drawn.start) & (own < drawn.stop)))
+
+    def under(self, schema: Schema) -> Rows:
+        """See `Engine.under`."""
+        raise QuestionError("these rows are codes.", "put programs on the stand under what they have found.")
 
     def without(self, row: int) -> Rows:
         """The neighbour that lacks a row."""

@@ -56,17 +56,23 @@ def read_axes(names: str | Sequence[str], schema: Schema, bins: int) -> tuple[Ax
 
 def cell_value(feature: Continuous, cell: int) -> float:
     """The middle of a cell of a range, or the integer that it stands for."""
-    middle = feature.edge(cell) + feature.width / 2
+    middle = feature.edge(cell) / 2 + feature.edge(cell + 1) / 2
     return floor(middle) if feature.integer else middle
 
 
 def _axis(name: str, column: int, feature: Feature | Label, bins: int) -> Axis:
     if isinstance(feature, Continuous):
+        if feature.is_open and bins < feature.n_cells:
+            raise QuestionError(f"the range of {name!r} is open.", "find it first, or ask for a quantile.")
         n_bins = min(bins, feature.n_cells)
         cell = np.append(np.arange(feature.n_cells) * n_bins // feature.n_cells, n_bins)
         names = [_bin_name(feature, i, n_bins) for i in range(n_bins)]
         return Axis(name, column, cell, (*names, MISSING), n_bins)
     if isinstance(feature, Categorical):
+        if feature.is_open:
+            raise QuestionError(
+                f"the values of {name!r} are open.", "ask which are common, and go on with them."
+            )
         n_values = len(feature.categories)
         cell = np.minimum(np.arange(feature.n_codes), n_values)
         return Axis(name, column, cell, (*feature.categories, OTHER), n_values)

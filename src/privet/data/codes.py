@@ -14,8 +14,8 @@ and wherever it stands:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ import pyarrow.compute as pa_compute
 from privet.compiled import compiled_with_room, run
 from privet.data.columns import Coded, Column, objects, open_column
 from privet.data.discreet import read_discreetly
+from privet.data.line import line_cells, value_text
 from privet.data.table import Table, is_plain, wrong_type
 from privet.data.values import Lookup, is_nested, number
 from privet.errors import DataError
@@ -63,10 +64,15 @@ READABLE = (
 
 @dataclass(frozen=True)
 class Codes:
-    """Codes of the features, ``(features, rows)``, and of the label, ``(rows,)``, if it was read."""
+    """Codes of the features, ``(features, rows)``, and of the label, ``(rows,)``, if it was read.
+
+    ``texts`` holds, by place, what each row has in a feature whose categories are open, None where that is
+    missing.
+    """
 
     features: np.ndarray
     labels: np.ndarray | None
+    texts: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -82,7 +88,13 @@ def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
 def no_rows(schema: Schema) -> Codes:
     """Codes of nobody."""
     features = np.zeros((len(schema.features), 0), _dtype(schema))
-    return Codes(features, np.zeros(0, _label_dtype(schema)))
+    texts = {j: objects([]) for j in _texts_of(schema)}
+    return Codes(features, np.zeros(0, _label_dtype(schema)), texts)
+
+
+def _texts_of(schema: Schema) -> list[int]:
+    """Places of the features whose categories are open."""
+    return [j for j in schema.open_features if isinstance(schema.features[j], Categorical)]
 
 
 def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = True) -> Codes:
@@ -114,6 +126,7 @@ def _encode(table: Table, schema: Schema, labels: Any, with_label: bool) -> Code
     table.require(wanted)
     if table.names is None and from_table:
         raise DataError("an array carries no label.", "pass the labels beside it.")
+    texts: dict[int, np.ndarray] = {}
     if table.block is not None and all(isinstance(f, Continuous) for f in schema.features):
         codes = _encode_block(table.block, schema.features)
         columns: Any = {}
@@ -122,12 +135,13 @@ def _encode(table: Table, schema: Schema, labels: Any, with_label: bool) -> Code
         codes = np.empty((len(names), len(columns[names[0]])), _dtype(schema))
         for row, feature in zip(codes, schema.features, strict=True):
             _encode_feature(columns[feature.name], feature, row)
+        texts = {j: value_texts(columns[names[j]], names[j]) for j in _texts_of(schema)}
     if codes.shape[1] == 0:
         raise DataError("the table has no rows.", "check the file or the filter that made it.")
     if not with_label:
-        return Codes(codes, None)
+        return Codes(codes, None, texts)
     label_column = columns[schema.label.name] if from_table else open_column(labels)
-    return Codes(codes, encode_label(label_column, schema, codes.shape[1]))
+    return Codes(codes, encode_label(label_column, schema, codes.shape[1]), texts)
 
 
 def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
@@ -182,6 +196,14 @@ def _encode_block(block: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
 
 
 def _encode_into(block: np.ndarray, features: Sequence[Continuous], out: np.ndarray) -> None:
+    open_ = [j for j, feature in enumerate(features) if feature.is_open]
+    if open_:
+        for j in range(len(features)):
+            if j in open_:
+                out[j] = line_cells(block[:, j])
+            else:
+                _encode_into(block[:, j : j + 1], features[j : j + 1], out[j : j + 1])
+        return
     lower = np.array([f.lower for f in features], np.float64)
     per_unit = np.array([1 / f.width for f in features], np.float64)
     cells = np.array([f.n_cells for f in features], np.int64)
@@ -251,7 +273,7 @@ def _require(holds: bool, name: str, wanted: str) -> None:
 
 def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) -> None:
     """Write the codes of a categorical column into ``out``."""
-    lookup = Lookup(feature.categories)
+    lookup = Lookup(() if feature.is_open else feature.categories)
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and _encode_integers(column, lookup, out):
         return
     column = distinct(column, feature.name)
@@ -260,6 +282,15 @@ def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) ->
         out[:] = np.array(codes, out.dtype)[column.rows]
     else:
         out[:] = _category_codes(column.tolist(), lookup, feature.name)
+
+
+def value_texts(column: Column, name: str) -> np.ndarray:
+    """What each row has in a column of categories, as text; None where that is missing."""
+    column = distinct(column, name)
+    entries = column.entries if isinstance(column, Coded) else column
+    _require(not any(is_nested(value) for value in entries.tolist()), name, "categories")
+    texts = objects(value_text(value) for value in entries.tolist())
+    return np.asarray(texts[column.rows] if isinstance(column, Coded) else texts)
 
 
 def distinct(column: Column, name: str) -> Column:

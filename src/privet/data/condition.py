@@ -254,7 +254,7 @@ def _compared(feature: Feature | Label, sign: str, text: str) -> np.ndarray:
     compare = COMPARISONS[sign]
     if isinstance(feature, Continuous):
         return np.append(compare(*_numbers(feature, text)), False)
-    values = feature.categories if isinstance(feature, Categorical) else feature.values
+    values = feature.values if isinstance(feature, Label) else _categories(feature)
     position = _position(feature, values, text)
     ordered = isinstance(feature, Categorical) and feature.ordered
     if compare is not operator.eq and not ordered:
@@ -270,15 +270,25 @@ def _numbers(feature: Continuous, text: str) -> tuple[np.ndarray, float]:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not feature.lower <= number <= feature.upper:
+    if feature.is_open and not math.isfinite(number):
+        raise QuestionError(f"{_shown(text)} is not a number.")
+    if not feature.is_open and not feature.lower <= number <= feature.upper:
         raise QuestionError(
             f"{_shown(text)} is not a number in the public range of {feature.name!r}.",
             f"its values lie between {feature.lower:g} and {feature.upper:g}; others are clamped.",
         )
     cells = np.arange(feature.n_cells)
-    if feature.integer and feature.width == 1:
+    if feature.integer and not feature.is_open and feature.width == 1:
         return cells, number - feature.lower
     return cells, encode_number(number, feature)
+
+
+def _categories(feature: Feature) -> Sequence[object]:
+    if feature.is_open:
+        raise QuestionError(
+            f"the values of {feature.name!r} are open.", "ask which are common, and go on with them."
+        )
+    return feature.categories if isinstance(feature, Categorical) else ()
 
 
 def _position(feature: Feature | Label, values: Sequence[object], text: str) -> int:

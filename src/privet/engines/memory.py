@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
+from typing import Any, Self
 
 import numpy as np
 
-from privet.data import Codes, no_rows
+from privet.data import Codes, Table, no_rows, read_codes
 from privet.engines.protocol import Batch, Draws, Total
+from privet.errors import QuestionError
 from privet.schema import Schema
 
 BATCH = 1 << 18
@@ -24,12 +26,31 @@ class MemoryEngine:
         Reads and encodes the rows.
     progress : callable, optional
         Told, after every batch, which share of the batches is done.
+    again : callable, optional
+        The same rows under another schema.
     """
 
-    def __init__(self, load: Callable[[], Codes], progress: Callable[[float], None] | None = None) -> None:
+    def __init__(
+        self,
+        load: Callable[[], Codes],
+        progress: Callable[[float], None] | None = None,
+        again: Callable[[Schema], MemoryEngine] | None = None,
+    ) -> None:
         self._load = load
         self._progress = progress
+        self._again = again
         self._batches: list[Batch] = []
+
+    @classmethod
+    def of(
+        cls, table: Table, schema: Schema, labels: Any = None, progress: Callable[[float], None] | None = None
+    ) -> Self:
+        """All rows of a table, read through a schema when they are asked for."""
+
+        def load() -> Codes:
+            return read_codes(table, schema, labels)
+
+        return cls(load, progress, lambda other: cls.of(table, other, labels, progress))
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""
@@ -40,10 +61,23 @@ class MemoryEngine:
 
     def part(self, draws: Draws, bound: int, drawn: range) -> MemoryEngine:
         """See `Engine.part`."""
-        kept = [_drawn(batch, draws, bound, drawn) for batch in self._read()]
-        features = np.concatenate([features for features, _ in kept], axis=1)
-        codes = Codes(features, np.concatenate([labels for _, labels in kept]))
-        return MemoryEngine(lambda: codes)
+        part = self._part(draws, bound, drawn)
+        part._batches = _split(part._load())
+        return part
+
+    def _part(self, draws: Draws, bound: int, drawn: range) -> MemoryEngine:
+        """The same, drawn when it is asked; by identity, so that rows are the same under another schema."""
+
+        def load() -> Codes:
+            return _joined([_drawn(batch, draws, bound, drawn) for batch in self._read()])
+
+        return MemoryEngine(load, again=lambda schema: self.under(schema)._part(draws, bound, drawn))
+
+    def under(self, schema: Schema) -> MemoryEngine:
+        """See `Engine.under`."""
+        if self._again is None:
+            raise QuestionError("these rows cannot be read under another schema.", "state bounds and lists.")
+        return self._again(schema)
 
     def _read(self) -> Iterator[Batch]:
         if not self._batches:
@@ -58,7 +92,7 @@ class MemoryEngine:
 def nobody(schema: Schema) -> MemoryEngine:
     """No rows at all, to try things on."""
     codes = no_rows(schema)
-    return MemoryEngine(lambda: codes)
+    return MemoryEngine(lambda: codes, again=nobody)
 
 
 def _split(codes: Codes) -> list[Batch]:
@@ -67,12 +101,25 @@ def _split(codes: Codes) -> list[Batch]:
     ends = [min(first + BATCH, codes.n_rows) for first in starts]
     # Contiguous each, as they would be if they were alone: kernels are compiled for one layout.
     return [
-        Batch(np.ascontiguousarray(codes.features[:, i:end]), codes.labels[i:end], np.arange(i, end), {})
+        Batch(
+            np.ascontiguousarray(codes.features[:, i:end]),
+            codes.labels[i:end],
+            np.arange(i, end),
+            {},
+            {j: texts[i:end] for j, texts in codes.texts.items()},
+        )
         for i, end in zip(starts, ends, strict=True)
     ]
 
 
-def _drawn(batch: Batch, draws: Draws, bound: int, drawn: range) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(batch: Batch, draws: Draws, bound: int, drawn: range) -> Codes:
     own = draws.below(bound, batch.rows)
     kept = (own >= drawn.start) & (own < drawn.stop)
-    return batch.features[:, kept], batch.labels[kept]
+    texts = {j: values[kept] for j, values in (batch.texts or {}).items()}
+    return Codes(batch.features[:, kept], batch.labels[kept], texts)
+
+
+def _joined(parts: Sequence[Codes]) -> Codes:
+    labels = np.concatenate([part.labels for part in parts if part.labels is not None])
+    texts = {j: np.concatenate([part.texts[j] for part in parts]) for j in parts[0].texts}
+    return Codes(np.concatenate([part.features for part in parts], axis=1), labels, texts)

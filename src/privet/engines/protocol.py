@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+
+from privet.schema import Schema
 
 
 class Batch(NamedTuple):
@@ -13,13 +15,14 @@ class Batch(NamedTuple):
 
     ``rows`` are the rows' identities, the same in every pass. ``kept`` is a place for what a tally worked
     out of these rows and would work out again at the next question: a cache of the engine, which is dropped
-    with it.
+    with it. ``texts`` are the rows' values, as text, of features whose categories the schema leaves open.
     """
 
     features: np.ndarray
     labels: np.ndarray
     rows: np.ndarray
     kept: dict[str, Any] | None = None
+    texts: Mapping[int, np.ndarray] | None = None
 
 
 Total = TypeVar("Total")
@@ -41,3 +44,6 @@ class Engine(Protocol):
 
     def part(self, draws: Draws, bound: int, drawn: range) -> Self:
         """Engine of the rows whose draw below ``bound`` is among some."""
+
+    def under(self, schema: Schema) -> Self:
+        """Engine of the same rows, read under another schema of the same columns; each keeps its identity."""

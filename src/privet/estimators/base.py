@@ -145,6 +145,8 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
     def _release(self, protected: Protected, y: Any) -> None:
         check_parameters(self)
         self._check_predicted(protected.schema)
+        if protected.schema.open_features:
+            raise SchemaError("a learner needs bounds and lists of categories.", "state them.")
         model = self.learn(protected)
         if self._reads_schema:
             caveats = [*model.card.caveats, "the schema was read from the rows"]

@@ -6,13 +6,14 @@ returns only what a mechanism let through.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from privet.checks import Number, whole
-from privet.data import open_table, read_codes
+from privet.data import open_table
 from privet.engines import MemoryEngine
 from privet.errors import SchemaError
 from privet.privacy.ledger import Account
@@ -64,6 +65,24 @@ class Protected(Wall):
         declaration. Proof: *Parallel composition*.
         """
         return protect(source, self.schema, self._account.batch(name), labels, self._mechanisms)
+
+    def under(self, schema: Schema) -> Protected:
+        """The same rows, read under the same contract with other bounds and categories: those found, or none.
+
+        Privacy
+        -------
+        A row's code depends on that row and the schema alone, whoever chose it, so every question has the
+        sensitivity that it has under the contract. What is asked is charged to the same account, as asked
+        under the contract. Proof: *Ranges and values*.
+        """
+        # By way of text: of plain types alone, whatever was handed in.
+        schema = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
+        if schema.declared != self.schema.declared:
+            raise SchemaError(
+                "rows can be read under their own contract alone.",
+                "fill in what it leaves open: Schema.filled.",
+            )
+        return Protected(self._engine.under(schema), schema, self._account, self._mechanisms)
 
     def split(self, n: int) -> Parts:
         """Disjoint random parts: every row draws its own, whatever the other rows do.
@@ -125,9 +144,7 @@ def protect(
     progress : callable, optional
         Told which share of the rows has been read.
     """
-    if schema.open_features:
-        raise SchemaError("what a schema leaves open cannot be read yet.", "state bounds and categories.")
     table = open_table(source, schema)
     table.require(schema.feature_names if labels is not None else [*schema.feature_names, schema.label.name])
-    engine = MemoryEngine(lambda: read_codes(table, schema, labels), progress)
+    engine = MemoryEngine.of(table, schema, labels, progress)
     return Protected(engine, schema, account, mechanisms)

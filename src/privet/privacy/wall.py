@@ -123,7 +123,7 @@ class Wall:
         """
         plans = _charges(plan), _charges(instead)
         with self._lock:
-            self._receipt = self._account.reserve(plans[0], self.schema.fingerprint, plans[1])
+            self._receipt = self._account.reserve(plans[0], self.schema.declared.fingerprint, plans[1])
             self._planned, self._instead = plans
             self._unsettled = bool(self._instead)
             self._process = os.getpid()

@@ -263,7 +263,10 @@ class Quantile(OfColumns):
         return *self.groups(schema), *read_axes(self.column, schema, self._feature(schema).n_cells)
 
     def groups(self, schema: Schema) -> Sequence[Axis]:
-        return read_axes([*_listed(self.by), self.column], schema, self.bins)[:-1]
+        by = _listed(self.by)
+        if self.column in by:
+            raise QuestionError(f"column {self.column!r} is named twice.", "name each once.")
+        return read_axes(by, schema, self.bins)
 
     def release(self, exact: np.ndarray, terms: Terms, mechanisms: Mechanisms) -> NoisyChoices:
         feature = self._feature(terms.schema)
