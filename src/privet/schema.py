@@ -15,6 +15,7 @@ import numpy as np
 
 from privet.checks import whole
 from privet.errors import SchemaError
+from privet.notebook import facts_html, plural
 
 MAX_CELLS = 65_535
 """Cells of a continuous range. One code of 16 bits is left for *missing*."""
@@ -121,6 +122,17 @@ class Continuous:
         """Width of a cell; an integer stands for the unit interval above it."""
         return (self.upper - self.lower + self.integer) / self.n_cells
 
+    @property
+    def told(self) -> str:
+        """What may stand in it, in words.
+
+        >>> Continuous("age", 0, 120, integer=True).told
+        'whole number from 0 to 120, may be missing'
+        """
+        kind = "whole number" if self.integer else "number"
+        bounds = ", its range to be found" if self.is_open else f" from {self.lower:,} to {self.upper:,}"
+        return kind + bounds + _may_be_missing(self.missing)
+
     def edge(self, cell: int) -> float:
         """Lower edge of a cell: the threshold a reader of a rule sees."""
         return _line_edge(cell) if self.is_open else self.lower + cell * self.width
@@ -189,6 +201,14 @@ class Categorical:
         """Categories, then the code of *missing*, then that of *unknown*."""
         return (0 if self.is_open else len(self.categories)) + 2
 
+    @property
+    def told(self) -> str:
+        """What may stand in it, in words."""
+        if self.is_open:
+            return "category, the list to be found" + _may_be_missing(self.missing)
+        kind = "ordered category" if self.ordered else "category"
+        return f"{kind}: {_some(self.categories)}" + _may_be_missing(self.missing)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as plain data."""
         listed = {} if self.is_open else {"categories": list(self.categories)}
@@ -217,6 +237,11 @@ class Label:
         _check_name(self.name)
         object.__setattr__(self, "values", _listed(f"label {self.name!r}", self.values))
         _check_values(f"label {self.name!r}", self.values, at_least=1)
+
+    @property
+    def told(self) -> str:
+        """What may stand in it, in words."""
+        return f"label: {_some(self.values)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the label as plain data."""
@@ -280,6 +305,14 @@ class Schema:
             hint = "leave it out if no bound is public."
             bound = whole(self.max_rows, "max_rows", 1, hint=hint, error=SchemaError)
             object.__setattr__(self, "max_rows", bound)
+
+    def __repr__(self) -> str:
+        bound = "" if self.max_rows is None else f", at most {self.max_rows:,} rows"
+        return f"<Schema: {plural(len(self.features), 'feature')} → {self.label.name}{bound}>"
+
+    def _repr_html_(self) -> str:
+        columns = [*self.features, self.label]
+        return facts_html(repr(self).strip("<>"), [(column.name, column.told) for column in columns])
 
     @property
     def feature_names(self) -> list[str]:
@@ -420,6 +453,16 @@ def _label(data: Mapping[str, Any]) -> Label | Target:
     if target.get("lower") is None or target.get("upper") is None:
         raise _no_bounds(target.get("name"))
     return Target(target["name"], target["lower"], target["upper"], bool(target.get("integer", False)))
+
+
+def _some(values: Sequence[Scalar], most: int = 8) -> str:
+    """Values, or the first of them and how many more there are."""
+    more = len(values) - most
+    return ", ".join(map(str, values[:most])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _may_be_missing(missing: bool) -> str:
+    return ", may be missing" if missing else ""
 
 
 def _no_bounds(target: object) -> SchemaError:

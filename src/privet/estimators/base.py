@@ -118,6 +118,12 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         sizes = np.array([told[name] for name in self.model_.schema.feature_names])
         return np.asarray(sizes / max(sizes.sum(), np.finfo(float).tiny))
 
+    def _html_repr(self) -> str:
+        # scikit-learn parses the docstrings of what it shows, and warns of sections that it does not know.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return str(super()._html_repr())
+
     def __sklearn_clone__(self) -> Self:
         # Where threads or processes are to fit, whoever sends them can be seen here and not there.
         refuse_wrappers()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
+from privet.notebook import facts_html, plural
 from privet.privacy import Budget, Charge, in_sequence
 from privet.schema import Schema
 from privet.theory import Bound
@@ -62,7 +63,7 @@ class StatedBound:
     value: Bound | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitPlan:
     """What an estimator would ask and build.
 
@@ -111,6 +112,12 @@ class FitPlan:
             facts["leaves too thin to speak"] = f"{self.leaves.thin:.0%}"
         bounds = [(bound.name, bound.says) for bound in self.bounds]
         return [(name, _text(value)) for name, value in facts.items()] + bounds
+
+    def __repr__(self) -> str:
+        return f"<FitPlan: {self.learner}, {self.budget}, {plural(len(self.questions), 'question')}>"
+
+    def _repr_html_(self) -> str:
+        return facts_html("What a fit would ask", self.rows())
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows()) + 2

@@ -41,7 +41,7 @@ TOGETHER = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdditiveModel(LabelModel):
     """An additive model: a shape for every feature, and trees for what shapes cannot say.
 

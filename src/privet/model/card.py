@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import QuestionError
+from privet.notebook import facts_html
 
 NUMBER = re.compile(r"\d{1,999}(/[1-9]\d{0,998}|(\.\d{1,999})?(e-?\d{1,3})?)")
 """What a card may state: longer exponents would take forever to read exactly."""
@@ -75,6 +76,9 @@ class PrivacyCard:
             *([("receipt", self.receipt[:32])] if self.receipt else []),
             ("made by", f"privet {self.version}"),
         ]
+
+    def _repr_html_(self) -> str:
+        return facts_html("Privacy card", self.rows())
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<11}{value}" for name, value in self.rows())

@@ -28,7 +28,7 @@ ADAPTIVE = "adaptive"
 """The structure whose trees are pruned, as a card names it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountForest(CountedModel):
     """Trees whose leaves each carry a noisy count of every label.
 

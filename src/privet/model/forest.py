@@ -24,7 +24,7 @@ SOME_RULES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelForest(LabelModel):
     """Complete trees whose leaves each carry one label: what a majority forest releases.
 

@@ -15,6 +15,7 @@ from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.protocol import Predictions
 from privet.model.tree import DEEPEST_TEXT, ShownTree, tree_text
+from privet.notebook import facts_html, plural
 from privet.schema import Schema
 from privet.structure import Predictor
 
@@ -104,6 +105,13 @@ class LabelModel(ABC):
         names = map(str, self.schema.classes)
         values = [self.schema.classes[i] for i in best_labels(shares, self.schema.classes)]
         return Predictions(values, dict(zip(names, shares.T, strict=True)))
+
+    def __repr__(self) -> str:
+        learnt = f"{self.schema.label.name} from {plural(len(self.schema.features), 'feature')}"
+        return f"<{type(self).__name__}: {learnt}, {self.card.promise}>"
+
+    def _repr_html_(self) -> str:
+        return facts_html(self.title, self.card.rows())
 
     @abstractmethod
     def tree(self, number: int = 0) -> ShownTree:

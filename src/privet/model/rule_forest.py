@@ -22,7 +22,7 @@ from privet.structure import LeafVotes, MultiwayTrees, Views
 VOTES = tuple(NODE_WAYS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RuleForest(CountedModel):
     """Multi-way trees with noisy label counts of every node: each node is a rule.
 

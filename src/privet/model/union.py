@@ -25,7 +25,7 @@ MAX_VIEWS = 1 << 16
 MAX_CELLS = 1 << 28
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UnionForest(LabelModel):
     """Count forests that each know some of the features; they may differ in depth, trees and noise.
 
