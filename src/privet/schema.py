@@ -275,7 +275,10 @@ class Target(Continuous):
 
 @dataclass(frozen=True)
 class Schema:
-    """Features, a label or a target, and, if it is public, a bound on the number of rows.
+    """Features, a label or a target, who is protected, and, if it is public, a bound on their number.
+
+    ``unit`` names the column that says whose a row is: a person with all their rows is then what one person
+    may add or remove. Without it, a person is a row. ``max_rows`` bounds the persons.
 
     Nothing in a schema may be read from private rows: bounds, categories and label values come from
     documentation, a code book, a law or a public sample.
@@ -290,6 +293,7 @@ class Schema:
     features: Sequence[Feature]
     label: Label | Target
     max_rows: int | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -297,7 +301,10 @@ class Schema:
             raise SchemaError("a schema needs at least one feature.")
         if not isinstance(self.label, Label | Target) or any(isinstance(f, Target) for f in self.features):
             raise SchemaError("a schema has one label or target, beside its features.")
-        names = Counter([*self.feature_names, self.label.name])
+        if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
+            raise SchemaError("a schema's unit is the name of a column (text).", "say, patient.")
+        units = [] if self.unit is None else [self.unit]
+        names = Counter([*self.feature_names, self.label.name, *units])
         twice = [name for name, times in names.items() if times > 1]
         if twice:
             raise SchemaError(f"column {twice[0]!r} is named more than once.", "name each once.")
@@ -355,6 +362,22 @@ class Schema:
         return replace(self, features=[found.get(j, feature) for j, feature in enumerate(self.features)])
 
     @property
+    def counted(self) -> str:
+        """What the numbers of an answer are numbers of."""
+        return "rows" if self.unit is None else "persons"
+
+    @property
+    def neighbours(self) -> str:
+        """What one person may add or remove, as cards say it."""
+        return "add or remove one " + ("row" if self.unit is None else "person with all their rows")
+
+    def by(self, unit: str) -> Schema:
+        """The same contract by person, whose rows a column tells; a refusal where it tells another."""
+        if self.unit not in (None, unit):
+            raise SchemaError(f"the schema's unit is {self.unit!r}, not {unit!r}.", "leave the unit out.")
+        return replace(self, unit=unit)
+
+    @property
     def n_labels(self) -> int:
         """Number of label values."""
         return len(self.classes)
@@ -373,6 +396,8 @@ class Schema:
         }
         if self.max_rows is not None:
             data["max_rows"] = self.max_rows
+        if self.unit is not None:
+            data["unit"] = self.unit
         return data
 
     @classmethod
@@ -385,14 +410,14 @@ class Schema:
         try:
             features = [_feature(item) for item in data["features"]]
             label = _label(data)
-            max_rows = data.get("max_rows", data.get("rows"))
+            max_rows, unit = data.get("max_rows", data.get("rows")), data.get("unit")
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaError(
                 f"this is not a schema ({type(error).__name__}: {error}).",
                 'it needs "features" (a list), and "label" (with "name" and "values") or "target" '
                 '(with "name", "lower" and "upper").',
             ) from None
-        return cls(features, label, max_rows)
+        return cls(features, label, max_rows, unit)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:

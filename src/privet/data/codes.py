@@ -9,7 +9,7 @@ and wherever it stands:
 - a value in a column of objects, or a field of a file, that is no number where one is wanted, or that holds
   values itself;
 - a label that is missing or not listed, a target that is missing;
-- a table without rows, rows of different lengths, or labels that are not as many as the rows.
+- a table without rows, rows of different lengths, or labels or identifiers that are not as many as the rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,9 @@ from privet.data.table import Table, is_plain, wrong_type
 from privet.data.values import Lookup, is_nested, number
 from privet.errors import DataError
 from privet.schema import Categorical, Continuous, Feature, Schema, Target
+
+if TYPE_CHECKING:
+    from privet.data.persons import Persons
 
 PIECE = 1 << 17
 """Rows whose numbers are brought into one type and layout at a time, where they are not."""
@@ -67,17 +70,25 @@ class Codes:
     """Codes of the features, ``(features, rows)``, and of the label, ``(rows,)``, if it was read.
 
     ``texts`` holds, by place, what each row has in a feature whose categories are open, None where that is
-    missing.
+    missing. ``persons`` are the identities of those whose rows they are, ``(rows, 2)``, where rows are not
+    persons.
     """
 
     features: np.ndarray
     labels: np.ndarray | None
     texts: Mapping[int, np.ndarray] = field(default_factory=dict)
+    persons: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows: exact, hence private."""
         return int(self.features.shape[1])
+
+    def only(self, places: np.ndarray) -> Codes:
+        """The rows at some places, of whom nobody needs to know any more whose they are."""
+        labels = None if self.labels is None else self.labels[places]
+        texts = {j: values[places] for j, values in self.texts.items()}
+        return Codes(np.ascontiguousarray(self.features[:, places]), labels, texts)
 
 
 def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
@@ -97,7 +108,13 @@ def _texts_of(schema: Schema) -> list[int]:
     return [j for j in schema.open_features if isinstance(schema.features[j], Categorical)]
 
 
-def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = True) -> Codes:
+def encode(
+    table: Table,
+    schema: Schema,
+    labels: Any = None,
+    with_label: bool = True,
+    persons: Persons | None = None,
+) -> Codes:
     """Read a table through its schema.
 
     Parameters
@@ -108,6 +125,8 @@ def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = 
         The label of each row, where it does not stand in the table.
     with_label : bool
         False for rows that are to be predicted.
+    persons : Persons, optional
+        Who says whose each row is.
 
     Returns
     -------
@@ -115,14 +134,14 @@ def encode(table: Table, schema: Schema, labels: Any = None, with_label: bool = 
         Continuous values outside their range are clamped; missing values and unknown categories
         have codes of their own.
     """
-    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label))
+    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label, persons))
     return codes
 
 
-def _encode(table: Table, schema: Schema, labels: Any, with_label: bool) -> Codes:
+def _encode(table: Table, schema: Schema, labels: Any, with_label: bool, persons: Persons | None) -> Codes:
     names = schema.feature_names
     from_table = with_label and labels is None
-    wanted = [*names, schema.label.name] if from_table else names
+    wanted = [*names, *([schema.label.name] if from_table else []), *(persons.columns if persons else [])]
     table.require(wanted)
     if table.names is None and from_table:
         raise DataError("an array carries no label.", "pass the labels beside it.")
@@ -141,7 +160,9 @@ def _encode(table: Table, schema: Schema, labels: Any, with_label: bool) -> Code
     if not with_label:
         return Codes(codes, None, texts)
     label_column = columns[schema.label.name] if from_table else open_column(labels)
-    return Codes(codes, encode_label(label_column, schema, codes.shape[1]), texts)
+    coded_labels = encode_label(label_column, schema, codes.shape[1])
+    whose = persons.identities(columns, codes.shape[1]) if persons else None
+    return Codes(codes, coded_labels, texts, whose)
 
 
 def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
@@ -297,13 +318,21 @@ def distinct(column: Column, name: str) -> Column:
     """A column as distinct values and the one that each row has, or as an array of objects."""
     if isinstance(column, Coded) or (isinstance(column, np.ndarray) and column.dtype.kind == "O"):
         return column
+    _require(holds_categories(column), name, "categories")
     if isinstance(column, np.ndarray):
-        _require(column.dtype.kind in ARRAYS_OF_CATEGORIES, name, "categories")
         is_odd = column.dtype.kind in ARRAYS_OF_NUMBERS and not (is_plain(column) or column.dtype.kind == "b")
         return column.astype(object) if is_odd else _coded(column)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    _require(any(is_kind(kind) for is_kind in READABLE), name, "categories")
     return _coded(column)
+
+
+def holds_categories(column: Column) -> bool:
+    """Whether a column declares a type that categories can be of, or none."""
+    if isinstance(column, Coded):
+        return True
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in ARRAYS_OF_CATEGORIES + "O"
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return any(is_kind(kind) for is_kind in READABLE)
 
 
 def _coded(column: Column) -> Column:

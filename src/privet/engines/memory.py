@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from privet.data import Codes, Table, no_rows, read_codes
+from privet.data import Codes, Persons, Table, no_rows, read_codes
 from privet.engines.protocol import Batch, Draws, Total
 from privet.errors import QuestionError
 from privet.schema import Schema
@@ -43,14 +43,19 @@ class MemoryEngine:
 
     @classmethod
     def of(
-        cls, table: Table, schema: Schema, labels: Any = None, progress: Callable[[float], None] | None = None
+        cls,
+        table: Table,
+        schema: Schema,
+        labels: Any = None,
+        progress: Callable[[float], None] | None = None,
+        persons: Persons | None = None,
     ) -> Self:
-        """All rows of a table, read through a schema when they are asked for."""
+        """All rows of a table, one a person, read through a schema when they are asked for."""
 
         def load() -> Codes:
-            return read_codes(table, schema, labels)
+            return read_codes(table, schema, labels, persons)
 
-        return cls(load, progress, lambda other: cls.of(table, other, labels, progress))
+        return cls(load, progress, lambda other: cls.of(table, other, labels, progress, persons))
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""

@@ -43,7 +43,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
     account: Account | None = field(default=None, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, unit: Any = None) -> Self:
         """Learn from rows.
 
         Parameters
@@ -53,6 +53,9 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         y : array-like
             What is to be predicted of each row; left out where it stands in the table, under the name that
             the schema has for it.
+        unit : str or array-like, optional
+            Whose each row is: an identifier for each row, or the name of a column of X. A person with all
+            their rows is then what is protected. By default what the schema says; without a unit, a row.
 
         Returns
         -------
@@ -60,23 +63,28 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         """
         refuse_wrappers()
         if isinstance(X, Protected):
+            if unit is not None:
+                raise QuestionError("protected rows say whose they are.", "leave the unit out.")
             self._set_names(X.schema)
             self._release(X, None)
             return self
         _ = self.budget
         known = None if self._reads_schema else self._schema(X, y)
+        by_name = unit if isinstance(unit, str) else None
         if isinstance(X, str | Path):
             schema = known or self._schema(X, y)
             self._set_names(schema)
         else:
             X, y = rows.with_labels(X, y, known)
+            X, unit = rows.with_persons(X, unit, known)
             names = known.feature_names if known else None
             X = rows.validated(self, X, self._starts_anew(), names)
             y = rows.validated_labels(self, X, y)
             schema = known or self._schema(X, y)
+        schema = schema if by_name is None else schema.by(by_name)
         account = self._payer()
         with progress_bar("reading rows", self.verbose) as progress:
-            self._release(protect(X, schema, account, y, progress=progress), y)
+            self._release(protect(X, schema, account, y, progress=progress, unit=unit), y)
         return self
 
     @classmethod

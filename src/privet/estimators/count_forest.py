@@ -24,16 +24,18 @@ class CountForestClassifier(PrivateClassifier, CountForest):
     _batch = None
     _earlier = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, unit: Any = None) -> Self:
         """Learn from rows, and forget what was learnt before."""
-        return self._fit_batch(X, y, None, None)
+        return self._fit_batch(X, y, unit, None, None)
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, batch: str | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, *, unit: Any = None, batch: str | None = None
+    ) -> Self:
         """Add a batch of people: its own noisy counts are added to those released before.
 
         Parameters
         ----------
-        X, y :
+        X, y, unit :
             As for ``fit``.
         classes :
             Not used, taken for scikit-learn's sake: the labels are the schema's.
@@ -50,7 +52,7 @@ class CountForestClassifier(PrivateClassifier, CountForest):
             raise QuestionError(
                 "protected rows carry the batch of their account.", "protect them with account.batch(name)."
             )
-        return self._fit_batch(X, y, batch, getattr(self, "model_", None))
+        return self._fit_batch(X, y, unit, batch, getattr(self, "model_", None))
 
     @classmethod
     def from_model(cls, model: CountModel, **parameters: Any) -> Self:
@@ -78,7 +80,7 @@ class CountForestClassifier(PrivateClassifier, CountForest):
         text = super().__repr__(N_CHAR_MAX)
         return f"{text} – not private" if self.is_twin else str(text)
 
-    def _fit_batch(self, X: Any, y: Any, batch: str | None, earlier: CountModel | None) -> Self:
+    def _fit_batch(self, X: Any, y: Any, unit: Any, batch: str | None, earlier: CountModel | None) -> Self:
         if self.is_twin and (self.account is not None or isinstance(X, Protected)):
             raise BudgetError(
                 "an infinite epsilon is charged to no account: its answers are exact.",
@@ -86,7 +88,7 @@ class CountForestClassifier(PrivateClassifier, CountForest):
             )
         self._batch, self._earlier = batch, earlier
         try:
-            return super().fit(X, y)
+            return super().fit(X, y, unit)
         finally:
             self._batch = self._earlier = None
 

@@ -41,6 +41,27 @@ def with_labels(X: Any, y: Any, schema: Schema | None) -> tuple[Any, Any]:
     return X, frame[schema.label.name].to_native()
 
 
+def with_persons(X: Any, unit: Any, schema: Schema | None) -> tuple[Any, Any]:
+    """X without the column that says whose a row is, and identifiers of its rows, if they are there.
+
+    Parameters
+    ----------
+    X : frame or array
+    unit : str or array-like, optional
+        The name of that column, or the identifiers themselves.
+    schema : Schema, optional
+        Has its name otherwise.
+    """
+    name = unit if isinstance(unit, str) else schema and schema.unit
+    frame = None if name is None else _frame(X)
+    if frame is not None and name in frame.columns:
+        X, column = frame.drop(name).to_native(), frame[name].to_native()
+        return X, column if unit is None or isinstance(unit, str) else unit
+    if isinstance(unit, str):
+        raise DataError(f"there is no column {unit!r} in X.", "name one, or give an identifier for each row.")
+    return X, unit
+
+
 def validated(estimator: BaseEstimator, X: Any, reset: bool, names: Sequence[str] | None = None) -> Any:
     """X as a frame or an array with two dimensions; the estimator learns the names of its columns.
 

@@ -33,13 +33,15 @@ class PrivateScore:
         Holds the score on the population of the rows in at least about 95 % of all cases: it allows for
         the noise, whose law is known, for the sample, and for what bins may have hidden.
     noisy_rows : float
-        About how many rows were scored.
+        About how many rows were scored; persons, where each counts as one row.
     epsilon : str
         What it cost the rows, exactly.
     account, receipt : str
         Data set charged, and the ledger's hash at that charge.
     private : bool
         False where the noise can be repeated, as in studies and tests.
+    counted : str
+        What was counted: rows, or persons.
     """
 
     metric: str
@@ -50,6 +52,7 @@ class PrivateScore:
     account: str
     receipt: str
     private: bool = True
+    counted: str = "rows"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the score as plain data."""
@@ -60,7 +63,7 @@ class PrivateScore:
         promise = "" if self.private else ", NOT PRIVATE: repeatable noise"
         return (
             f"{self.metric} {self.value:.4f}, 95 % interval {low:.4f} to {high:.4f} "
-            f"(about {self.noisy_rows:,.0f} rows; ε={self.epsilon} charged "
+            f"(about {self.noisy_rows:,.0f} {self.counted}; ε={self.epsilon} charged "
             f"to {self.account!r}{promise})"
         )
 
@@ -74,6 +77,7 @@ def private_score(
     epsilon: Number,
     schema: Any = None,
     account: Account | None = None,
+    unit: Any = None,
 ) -> PrivateScore:
     """Score a released model on held-out rows, and charge them for it.
 
@@ -90,10 +94,12 @@ def private_score(
     epsilon : float
         Privacy budget of the score.
     schema : Schema, path or dict, optional
-        By default the model's. Another may differ in ``max_rows`` alone.
+        By default the model's. Another may differ in ``max_rows`` and ``unit`` alone.
     account : Account, optional
         Account of a `Ledger` to charge; by default a ledger of this score alone. `Protected` rows have
         their own.
+    unit : str or array-like, optional
+        Whose each row is: a column's name, or an identifier for each row; by default what the schema says.
 
     Returns
     -------
@@ -101,9 +107,10 @@ def private_score(
 
     Privacy
     -------
-    ε-DP for the rows in ``X`` under adding or removing one of them. Accuracy and log loss are one
-    question: sums of losses. The area is two in sequence: a fifth of ε finds where the scores lie, the
-    rest counts rows by bin of the score and label. Proof notes: *Losses of a model*, *Rows by score*.
+    ε-DP for the rows in ``X`` under adding or removing one, or one person with all theirs where the schema
+    has a unit. Accuracy and log loss are one question: sums of losses. The area is two in sequence: a fifth
+    of ε finds where the scores lie, the rest counts rows by bin of the score and label. Proof notes: *Losses
+    of a model*, *Rows by score*.
 
     Examples
     --------
@@ -119,7 +126,7 @@ def private_score(
     """
     check_metric(metric)
     found = _released(model)
-    protected = _protected(X, y, found.schema, schema, account, Budget(epsilon))
+    protected = _protected(X, y, found.schema, schema, account, Budget(epsilon), unit)
     _require_same_columns(protected.schema, found.schema)
     check_predictor(found.predictor, protected.schema)
     estimate = ask_score(protected, found.predictor, metric, Budget(epsilon).epsilon)
@@ -135,6 +142,7 @@ def private_score(
         protected.account_name,
         receipt.hash if receipt else "",
         protected.private,
+        protected.schema.counted,
     )
 
 
@@ -153,15 +161,15 @@ def _released(model: Any) -> Model:
 
 
 def _protected(
-    X: Any, y: Any, known: Schema, schema: Any, account: Account | None, budget: Budget
+    X: Any, y: Any, known: Schema, schema: Any, account: Account | None, budget: Budget, unit: Any
 ) -> Protected:
     if not isinstance(X, Protected):
         contract = known if schema is None else _read_schema(schema)
         _require_same_columns(contract, known)
-        return protect(X, contract, account or Ledger().create("held-out rows", budget), y)
-    if y is not None or account is not None or schema is not None:
+        return protect(X, contract, account or Ledger().create("held-out rows", budget), y, unit=unit)
+    if any(given is not None for given in (y, account, schema, unit)):
         raise QuestionError(
-            "protected rows have labels, a schema and an account of their own.", "leave these out."
+            "protected rows have labels, a schema, a unit and an account of their own.", "leave these out."
         )
     return X
 

@@ -13,7 +13,7 @@ from privet.learners.parameters import Parameter, check_parameters
 from privet.learners.plan import FitPlan, public_rows
 from privet.learners.purse import Purse
 from privet.model import PrivacyCard
-from privet.privacy import NEIGHBOURS, Budget, Protected
+from privet.privacy import Budget, Protected
 from privet.schema import Schema
 from privet.version import __version__
 
@@ -74,7 +74,7 @@ class Learner(ABC):
             return PrivacyCard(
                 epsilon=written(self.epsilon),
                 delta=written(delta) if delta else "0",
-                neighbours=NEIGHBOURS,
+                neighbours=protected.schema.neighbours,
                 private=not caveats,
                 caveats=caveats,
                 questions=[charge.to_dict() for charge in protected.asked[before:]],

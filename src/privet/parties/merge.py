@@ -9,13 +9,14 @@ from privet.learners.count_forest import exposure, label_prior
 from privet.model import CountForest, PrivacyCard
 from privet.parties.structure import PublicStructure
 from privet.parties.vector import SignedVector, expected_noise
-from privet.privacy import NEIGHBOURS, Charge, Cost, in_parallel, in_sequence
+from privet.privacy import Charge, Cost, in_parallel, in_sequence
+from privet.schema import Schema
 from privet.version import __version__
 
 MAX_PARTIES = 1000
 IDENTITIES = {True: "checked against known keys", False: "not checked"}
-ONE_PARTY = "add or remove one row of one party; parties declare that nobody is with two of them"
-SOME_PARTIES = "add or remove one person, who may have a row with several parties: their ε add up"
+ONE_PARTY = "{} of one party; parties declare that nobody is with two of them"
+SOME_PARTIES = "add or remove one person, who may have {} with several parties: their ε add up"
 
 
 def merge(
@@ -121,7 +122,7 @@ def _merged_card(structure: PublicStructure, vectors: Sequence[SignedVector], ch
     return PrivacyCard(
         epsilon=exposure(batches, "epsilon"),
         delta=exposure(batches, "delta"),
-        neighbours=NEIGHBOURS if len(vectors) == 1 else ONE_PARTY if disjoint else SOME_PARTIES,
+        neighbours=_neighbours(structure.schema, len(vectors), disjoint),
         private=all(vector.card.private for vector in vectors),
         caveats=sorted({caveat for vector in vectors for caveat in vector.card.caveats}),
         questions=[charge.to_dict() for charge in asked],
@@ -132,6 +133,14 @@ def _merged_card(structure: PublicStructure, vectors: Sequence[SignedVector], ch
         version=__version__,
         batches=batches,
     )
+
+
+def _neighbours(schema: Schema, n_parties: int, disjoint: bool) -> str:
+    if n_parties == 1:
+        return schema.neighbours
+    if disjoint:
+        return ONE_PARTY.format(schema.neighbours)
+    return SOME_PARTIES.format("a row" if schema.unit is None else "rows")
 
 
 def _batch(vector: SignedVector) -> dict[str, str | None]:

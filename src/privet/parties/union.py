@@ -14,7 +14,7 @@ from privet.model.union import check_forests
 from privet.schema import Schema
 from privet.version import __version__
 
-EVERY_PARTY = "add or remove one person, who has a row with every party: the same people, so ε add up"
+EVERY_PARTY = "add or remove one person, who has {} with every party: the same people, so ε add up"
 
 
 def unite(forests: Mapping[str, CountForest], voting: str | None = None) -> UnionForest:
@@ -38,11 +38,14 @@ def unite(forests: Mapping[str, CountForest], voting: str | None = None) -> Unio
     check_forests(models)
     if len({model.schema.label for model in models}) > 1:
         raise SchemaError("the parties' schemas differ in the label.", "agree on its name and values.")
+    units = {model.schema.unit for model in models}
+    if len(units) > 1:
+        raise SchemaError("the parties' schemas differ in whose a row is.", "agree on the unit.")
     votings = sorted({model.voting for model in models} if voting is None else {voting})
     if len(votings) > 1:
         raise QuestionError(f"the forests vote differently ({', '.join(votings)}).", "choose a voting.")
     features = [feature for model in models for feature in model.schema.features]
-    schema = Schema(features, models[0].schema.label)
+    schema = Schema(features, models[0].schema.label, unit=units.pop())
     return UnionForest(models, votings[0], schema, _union_card(forests, schema))
 
 
@@ -51,7 +54,7 @@ def _union_card(forests: Mapping[str, CountForest], schema: Schema) -> PrivacyCa
     return PrivacyCard(
         epsilon=_sum([card.epsilon for card in cards.values()]),
         delta=_sum([card.delta for card in cards.values()]),
-        neighbours=EVERY_PARTY,
+        neighbours=EVERY_PARTY.format("a row" if schema.unit is None else "rows"),
         private=all(card.private for card in cards.values()),
         caveats=sorted({caveat for card in cards.values() for caveat in card.caveats}),
         questions=[

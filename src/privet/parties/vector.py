@@ -16,7 +16,7 @@ from privet.model.card import stated
 from privet.model.file import from_bytes, read_whole, to_bytes, write_whole
 from privet.parties.keys import PrivateKey, check_party, open_signed, public_key, sign
 from privet.parties.structure import PublicStructure
-from privet.privacy import NEIGHBOURS, Budget, Charge, Protected
+from privet.privacy import Budget, Charge, Protected
 from privet.privacy.questions.boosting import LabelRows
 from privet.privacy.questions.trees import LeafLabelRows
 from privet.version import __version__
@@ -133,8 +133,9 @@ def publish(
 
     Privacy
     -------
-    ε-DP or (ε, δ)-DP under adding or removing one row of this party, whatever the structure: two
-    questions in sequence, rows by label and rows by leaf and label of all trees. Proof: *Parties*.
+    ε-DP or (ε, δ)-DP under adding or removing one row of this party, or one person with all their rows
+    where the schema has a unit, whatever the structure: two questions in sequence, rows by label and rows by
+    leaf and label of all trees. Proof: *Parties*.
     """
     check_party(party)
     if protected.schema.fingerprint != structure.schema.fingerprint:
@@ -173,7 +174,7 @@ def _card(
     return PrivacyCard(
         epsilon=written(budget.epsilon),
         delta=written(budget.delta),
-        neighbours=NEIGHBOURS,
+        neighbours=protected.schema.neighbours,
         private=not caveats,
         caveats=caveats,
         questions=[charge.to_dict() for charge in plan],

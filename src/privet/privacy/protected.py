@@ -13,19 +13,17 @@ from functools import partial
 from typing import Any
 
 from privet.checks import Number, whole
-from privet.data import open_table
+from privet.data import Persons, declared_unit, open_table
 from privet.engines import MemoryEngine
-from privet.errors import SchemaError
+from privet.errors import DataError, SchemaError
 from privet.privacy.ledger import Account
-from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.mechanisms import Mechanisms, Secure
 from privet.privacy.question import Question, cost_of
 from privet.privacy.questions import QUESTIONS
 from privet.privacy.questions.trees import LeafLabelRows, LeafLabels
 from privet.privacy.wall import Wall
 from privet.schema import Schema
 from privet.structure import CompleteTrees
-
-NEIGHBOURS = "add or remove one row"
 
 
 class Protected(Wall):
@@ -56,7 +54,7 @@ class Protected(Wall):
     def __repr__(self) -> str:
         return f"Protected({self._account.name!r}, {len(self.schema.features)} features)"
 
-    def batch(self, source: Any, name: str, labels: Any = None) -> Protected:
+    def batch(self, source: Any, name: str, labels: Any = None, unit: Any = None) -> Protected:
         """A later, disjoint set of people, whose questions cost in parallel to those of others.
 
         Privacy
@@ -64,7 +62,7 @@ class Protected(Wall):
         Holds if nobody of this batch is in another one: the owner declared so, and the ledger keeps that
         declaration. Proof: *Parallel composition*.
         """
-        return protect(source, self.schema, self._account.batch(name), labels, self._mechanisms)
+        return protect(source, self.schema, self._account.batch(name), labels, self._mechanisms, unit=unit)
 
     def under(self, schema: Schema) -> Protected:
         """The same rows, read under the same contract with other bounds and categories: those found, or none.
@@ -85,7 +83,7 @@ class Protected(Wall):
         return Protected(self._engine.under(schema), schema, self._account, self._mechanisms)
 
     def split(self, n: int) -> Parts:
-        """Disjoint random parts: every row draws its own, whatever the other rows do.
+        """Disjoint random parts: every person draws their own, whatever the others do.
 
         Privacy
         -------
@@ -129,6 +127,7 @@ def protect(
     labels: Any = None,
     mechanisms: Mechanisms | None = None,
     progress: Callable[[float], None] | None = None,
+    unit: Any = None,
 ) -> Protected:
     """Put a table behind the wall. Column names are checked now, rows are read when paid for.
 
@@ -143,8 +142,24 @@ def protect(
         `Repeatable` in studies and tests.
     progress : callable, optional
         Told which share of the rows has been read.
+    unit : str or array-like, optional
+        The column that says whose a row is, or an identifier for each row; by default the schema's ``unit``,
+        and a row a person without one.
+
+    Privacy
+    -------
+    Where a person may have several rows, one of them is drawn, once, and stands for them in every answer. So
+    whatever is said of one row holds of a person with all their rows. Proof: *One row a person*.
     """
+    schema, beside = declared_unit(schema, unit)
+    mechanisms = mechanisms or Secure()
+    persons = None if schema.unit is None else Persons(schema.unit, mechanisms.row_draws().key, beside)
     table = open_table(source, schema)
-    table.require(schema.feature_names if labels is not None else [*schema.feature_names, schema.label.name])
-    engine = MemoryEngine.of(table, schema, labels, progress)
+    if persons is not None and persons.columns and table.names is None:
+        raise DataError(
+            "an array does not say whose its rows are.", "pass unit=, an identifier for each row."
+        )
+    in_table = [] if labels is not None else [schema.label.name]
+    table.require([*schema.feature_names, *in_table, *(persons.columns if persons else [])])
+    engine = MemoryEngine.of(table, schema, labels, progress, persons)
     return Protected(engine, schema, account, mechanisms)
