@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 
+from privet.data import encode, open_table
 from privet.errors import QuestionError
 from privet.kernels.predict import probabilities
+from privet.kernels.score import score
 from privet.model.card import PrivacyCard
 from privet.model.effects import effects
+from privet.model.frames import Explanation, explanation, leaves_frame, shapes_frame
 from privet.model.labels import LabelModel, largest_first
 from privet.model.rules import Rules, places
 from privet.model.sections import FeaturePairs, FeatureShapes, LabelShares, Section, Sizes
@@ -82,6 +86,30 @@ class AdditiveModel(LabelModel):
         check_tree(number, self.additive.n_trees)
         trees, n_labels = oblivious(self.additive, number, self.schema), self.schema.n_labels
         return ShownTree(trees, 0, self.schema, lambda node: self._said(number, node), n_labels)
+
+    def explain(self, source: Any) -> Explanation:
+        """Why rows are told what they are told: what each feature adds to their scores, with its noise.
+
+        Parameters
+        ----------
+        source : as for ``predict``
+
+        Returns
+        -------
+        Explanation
+            Its parts add up to the scores of the rows.
+        """
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False).features
+        return explanation(self, codes, score(self.additive, codes))
+
+    def shapes_frame(self) -> pa.Table:
+        """Shapes as a frame, a line a bin: see `privet.model.frames.shapes_frame`."""
+        return shapes_frame(self)
+
+    def trees_frame(self) -> pa.Table:
+        """Leaves of all trees as a frame, a line a leaf: see `privet.model.frames.leaves_frame`."""
+        trees = range(self.additive.n_trees)
+        return leaves_frame(self, (oblivious(self.additive, number, self.schema) for number in trees))
 
     def sections(self) -> Iterator[Section]:
         """What an average row hears, what matters, every feature's shape, and pairs of features."""

@@ -8,15 +8,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from privet.data import encode, open_table
+from privet.errors import QuestionError
 from privet.kernels.predict import best_labels, decisions, log_shares, row_shares
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
+from privet.model.frames import Explanation, rules_frame
 from privet.model.protocol import Predictions
+from privet.model.rules import Rules
 from privet.model.tree import DEEPEST_TEXT, ShownTree, tree_text
 from privet.notebook import facts_html, plural
-from privet.schema import Schema
+from privet.schema import Scalar, Schema
 from privet.structure import Predictor
 
 
@@ -112,6 +116,22 @@ class LabelModel(ABC):
 
     def _repr_html_(self) -> str:
         return facts_html(self.title, self.card.rows())
+
+    def explain(self, source: Any) -> Explanation:
+        """Why rows are told what they are told: parts of their scores, by feature; of additive models."""
+        raise QuestionError("this model's answers do not part by features.", "look at its rules.")
+
+    def shapes_frame(self) -> pa.Table:
+        """Shapes as a frame: see `privet.model.frames.shapes_frame`; of additive models."""
+        raise QuestionError("this model has no shapes.", "look at its trees_frame.")
+
+    def trees_frame(self) -> pa.Table:
+        """Leaves of all trees as a frame, a line a leaf: see `privet.model.frames.rules_frame`."""
+        return rules_frame(self.rules())
+
+    @abstractmethod
+    def rules(self, top: int | None = None, *, label: Scalar | None = None) -> Rules:
+        """Paths of its trees, and what they say."""
 
     @abstractmethod
     def tree(self, number: int = 0) -> ShownTree:
