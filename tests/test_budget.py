@@ -256,3 +256,47 @@ def test_units_of_a_cost_are_plain_whole_numbers():
     cost = Cost(Shrinking(5), Shrinking(7))
     assert in_sequence([cost, Cost(1, 1)]) == Cost(6, 8)
     assert type(cost.epsilon_units) is type(cost.rho_units) is int
+
+
+def test_a_delta_of_a_question_adds_up_in_sequence_and_not_in_parallel():
+    costs = [Cost.pure(0.1).with_delta("1e-9"), Cost.zcdp("1e-3"), Cost.pure(1).with_delta("3e-9")]
+    assert in_sequence(costs).delta == Fraction(4, 10**9)
+    assert in_parallel(costs).delta == Fraction(3, 10**9)
+    assert costs[0].exceeds(Cost.pure(0.1)) and not Cost.pure(0.1).exceeds(costs[0])
+    assert str(costs[0]) == "ε=0.1, δ=1e-09" and str(costs[1]) == "ρ=0.001"
+
+
+def test_what_is_set_aside_for_finding_is_not_spent_on_rho_as_well():
+    budget = Budget(1, "1e-6", "1e-7")
+    assert budget.rho == rho_of(Fraction(1), Fraction(9, 10**7)) < Budget(1, "1e-6").rho
+    full = Cost.zcdp(budget.rho)
+    assert budget.allows(full.with_delta("1e-7")) and not budget.allows(full.with_delta("1.0001e-7"))
+    assert not budget.allows(in_sequence([full, Cost(None, 1)]))
+    pure = Cost.pure(1)
+    assert budget.allows(pure.with_delta("1e-7")) and not budget.allows(pure.with_delta("2e-7"))
+    assert not Budget(1, "1e-6").allows(Cost.pure("0.1").with_delta("1e-12"))
+    everything = Budget(1, "1e-6", "1e-6")
+    assert everything.rho == 0 and everything.allows(pure.with_delta("1e-6"))
+    assert not everything.allows(Cost.zcdp("1e-9"))
+
+
+@pytest.mark.parametrize("finding", [-1e-9, 2e-6, "1e-200", float("nan")])
+def test_what_is_set_aside_is_a_part_of_delta(finding):
+    with pytest.raises(QuestionError, match="finding"):
+        Budget(1, 1e-6, finding)
+
+
+def test_a_split_of_delta_that_answers_decide_would_not_keep_it():
+    """Why ``finding`` is set beforehand: a path that spends δ on ρ and another that spends it on finding.
+
+    The first answer is Gaussian. Where it speaks for a row as hardly ever without that row, everything is
+    spent on ρ; else a value of the row's own is let out with probability δ.
+    """
+    delta, epsilon = 0.05, 1.0
+    rho = float(rho_of(Fraction(1), Fraction(1, 20)))
+    without = gaussian_probabilities(200, 1 / (2 * rho))
+    with_row, without = np.append(0.0, without), np.append(without, 0.0)
+    beyond = with_row - np.exp(epsilon) * without
+    spent_on_rho, elsewhere = beyond[beyond > 0].sum(), with_row[beyond <= 0].sum()
+    assert spent_on_rho <= delta
+    assert spent_on_rho + delta * elsewhere > delta

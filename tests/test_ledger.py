@@ -595,3 +595,19 @@ def test_a_receipt_cannot_be_recomputed_from_what_is_public():
         body = {key: value for key, value in event.items() if key not in ("number", "hash")}
         digest = hashlib.sha256(f"{digest}\n{json.dumps(body, sort_keys=True)}".encode()).hexdigest()
     assert digest == receipts[1].hash
+
+
+def test_a_ledger_keeps_what_is_set_aside_to_find_values_and_charges_it(tmp_path):
+    path = tmp_path / "ledger"
+    account = Ledger(path).create("census", Budget(1, "1e-6", "1e-7"))
+    account.reserve([Charge("values", Cost.pure("0.1").with_delta("6e-8"))])
+    again = Ledger(path).account("census")
+    assert again.budget == Budget(1, "1e-6", "1e-7")
+    assert again.spent() == Cost.pure("0.1").with_delta("6e-8")
+    with pytest.raises(BudgetError, match="4e-08 left to find values with, not 6e-08"):
+        again.reserve([Charge("values", Cost.pure("0.1").with_delta("6e-8"))])
+    again.reserve([Charge("rows", Cost.pure("0.9"))])
+    with pytest.raises(BudgetError, match="left to find values with"):
+        Ledger().create("census", Budget(1, "1e-6")).reserve(
+            [Charge("values", Cost.pure("0.1").with_delta("1e-9"))]
+        )

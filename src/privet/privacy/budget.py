@@ -1,15 +1,15 @@
 """Budgets and costs in whole numbers. Proof note: ``docs/proofs/composition.md``.
 
-A cost is a whole number of units on a public grid: 10⁻¹² of ε and 10⁻²⁴ of ρ. What somebody asks for is
-rounded down to the grid before its noise is computed; what it costs besides is rounded up. So sums are
-exact, and stay as short after a million questions as after one.
+A cost is a whole number of units on a public grid: 10⁻¹² of ε, 10⁻²⁴ of ρ and 10⁻¹¹⁰ of δ. What somebody
+asks for is rounded down to the grid before its noise is computed; what it costs besides is rounded up. So
+sums are exact, and stay as short after a million questions as after one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -21,6 +21,9 @@ MIN_DELTA = Fraction(1, 10**100)
 UNITS = 10**12
 """Units of ε in 1; those of ρ are as many squared."""
 
+DELTA_UNITS = 10**110
+"""Units of δ in 1: the least δ that a budget can have is ten digits of them."""
+
 LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
 """Smallest and largest ε that may be asked for."""
 
@@ -29,18 +32,21 @@ LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
 class Cost:
     """What an answer costs: in pure ε, if it has such a cost, and in ρ of zCDP, both in units.
 
-    An ε-DP answer costs ε²/2 in ρ, one that is also ε-bounded-range ε²/8.
+    An ε-DP answer costs ε²/2 in ρ, one that is also ε-bounded-range ε²/8. An answer that keeps this but for a
+    probability has a δ of its own besides.
     """
 
     epsilon_units: int | None
     rho_units: int
+    delta_units: int = 0
 
     def __post_init__(self) -> None:
         # Read once: whatever was handed in, it is a plain whole number from here on.
         units = None if self.epsilon_units is None else int(self.epsilon_units)
         object.__setattr__(self, "epsilon_units", units)
         object.__setattr__(self, "rho_units", int(self.rho_units))
-        if self.rho_units < 0 or (self.epsilon_units or 0) < 0:
+        object.__setattr__(self, "delta_units", int(self.delta_units))
+        if min(self.rho_units, self.epsilon_units or 0, self.delta_units) < 0:
             raise QuestionError("a cost cannot be negative.", "nothing gives budget back.")
 
     @classmethod
@@ -58,9 +64,14 @@ class Cost:
         return cls(None, units)
 
     @classmethod
-    def rounded_up(cls, epsilon: Fraction | None, rho: Fraction) -> Cost:
+    def rounded_up(cls, epsilon: Fraction | None, rho: Fraction, delta: Fraction | int = 0) -> Cost:
         """The least cost on the grid that is not below what a ledger of any age states."""
-        return cls(None if epsilon is None else math.ceil(epsilon * UNITS), math.ceil(rho * UNITS**2))
+        pure = None if epsilon is None else math.ceil(epsilon * UNITS)
+        return cls(pure, math.ceil(rho * UNITS**2), math.ceil(delta * DELTA_UNITS))
+
+    def with_delta(self, delta: Number) -> Cost:
+        """The same with a δ of its own, rounded down to the grid."""
+        return replace(self, delta_units=_down(exact(delta, "delta"), DELTA_UNITS))
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -72,16 +83,22 @@ class Cost:
         """Cost in ρ."""
         return Fraction(self.rho_units, UNITS**2)
 
+    @property
+    def delta(self) -> Fraction:
+        """Probability with which the answer does not keep its ε or ρ."""
+        return Fraction(self.delta_units, DELTA_UNITS)
+
     def exceeds(self, other: Cost) -> bool:
         """Whether this costs more than another, in a law in which the other is paid for."""
-        if self.rho_units > other.rho_units:
+        if self.rho_units > other.rho_units or self.delta_units > other.delta_units:
             return True
         if other.epsilon_units is None:
             return False
         return self.epsilon_units is None or self.epsilon_units > other.epsilon_units
 
     def __str__(self) -> str:
-        return f"ε={_short(self.epsilon)}" if self.epsilon is not None else f"ρ={_short(self.rho)}"
+        own = f", δ={_short(self.delta)}" if self.delta_units else ""
+        return (f"ε={_short(self.epsilon)}" if self.epsilon is not None else f"ρ={_short(self.rho)}") + own
 
 
 NOTHING = Cost(0, 0)
@@ -90,22 +107,31 @@ NOTHING = Cost(0, 0)
 def in_sequence(costs: Iterable[Cost]) -> Cost:
     """Cost of answers about the same people: the sum."""
     listed = list(costs)
-    pure = [cost.epsilon_units for cost in listed if cost.epsilon_units is not None]
-    return Cost(sum(pure) if len(pure) == len(listed) else None, sum(cost.rho_units for cost in listed))
+    return _joined(listed, sum)
 
 
 def in_parallel(costs: Iterable[Cost]) -> Cost:
     """Cost of answers about disjoint people: the maximum."""
     listed = list(costs) or [NOTHING]
-    pure = [cost.epsilon_units for cost in listed if cost.epsilon_units is not None]
-    return Cost(max(pure) if len(pure) == len(listed) else None, max(cost.rho_units for cost in listed))
+    return _joined(listed, max)
+
+
+def _joined(costs: list[Cost], join: Callable[[Iterable[int]], int]) -> Cost:
+    pure = [cost.epsilon_units for cost in costs if cost.epsilon_units is not None]
+    return Cost(
+        join(pure) if len(pure) == len(costs) else None,
+        join(cost.rho_units for cost in costs),
+        join(cost.delta_units for cost in costs),
+    )
 
 
 @dataclass(frozen=True)
 class Budget:
     """The most that may be learnt about any one person: (ε, δ); ε is rounded down to the grid.
 
-    With δ = 0 costs add up in ε. With δ > 0 they may add up in ρ of zCDP instead, whichever fits.
+    With δ = 0 costs add up in ε. With δ > 0 they may add up in ρ of zCDP instead, whichever fits. A part of δ
+    may be set aside for questions that have a δ of their own, such as those that find which values people
+    share: ``finding``. It is set before anything is asked, and ρ has the rest of δ.
 
     Examples
     --------
@@ -117,25 +143,34 @@ class Budget:
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    finding: Fraction = Fraction(0)
 
-    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
+    def __init__(self, epsilon: Number, delta: Number = 0, finding: Number = 0) -> None:
         object.__setattr__(self, "epsilon", Fraction(_down(positive(epsilon), UNITS), UNITS))
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if self.delta != 0 and not MIN_DELTA <= self.delta < 1:
             raise QuestionError("delta must be 0, or at least 1e-100 and below 1.", "say, 1e-6.")
+        object.__setattr__(self, "finding", exact(finding, "finding"))
+        if not (0 <= self.finding <= self.delta and (not self.finding or self.finding >= MIN_DELTA)):
+            raise QuestionError(
+                "finding is a part of delta: 0, or at least 1e-100.", "say, a tenth of delta."
+            )
 
     @property
     def rho(self) -> Fraction:
-        """The most ρ that still gives (ε, δ); 0 without a δ."""
-        return rho_of(self.epsilon, self.delta) if self.delta else Fraction(0)
+        """The most ρ that still gives ε and what of δ is not set aside; 0 where nothing is."""
+        rest = self.delta - self.finding
+        return rho_of(self.epsilon, rest) if rest else Fraction(0)
 
     def allows(self, cost: Cost) -> bool:
         """Whether a total stays within the budget."""
         in_pure = cost.epsilon is not None and cost.epsilon <= self.epsilon
-        return in_pure or (self.delta > 0 and cost.rho <= self.rho)
+        in_rho = self.delta > self.finding and cost.rho <= self.rho
+        return cost.delta <= self.finding and (in_pure or in_rho)
 
     def __str__(self) -> str:
-        return f"ε={_short(self.epsilon)}" + (f", δ={_short(self.delta)}" if self.delta else "")
+        own = f" ({_short(self.finding)} of it to find values)" if self.finding else ""
+        return f"ε={_short(self.epsilon)}" + (f", δ={_short(self.delta)}{own}" if self.delta else "")
 
 
 @lru_cache(maxsize=256)

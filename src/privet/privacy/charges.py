@@ -12,10 +12,20 @@ from typing import Any
 
 from privet.answers import Law
 from privet.errors import BudgetError, BudgetExceeded, QuestionError, UnknownAccount, display
-from privet.privacy.budget import NOTHING, UNITS, Budget, Cost, epsilon_of, in_parallel, in_sequence
+from privet.privacy.budget import (
+    DELTA_UNITS,
+    NOTHING,
+    UNITS,
+    Budget,
+    Cost,
+    epsilon_of,
+    in_parallel,
+    in_sequence,
+)
 from privet.privacy.laws import OF_ITS_OWN, Change, ScoreChange, law_of, noise_sd
 
 Event = Mapping[str, Any]
+NONE = Fraction(0)
 PLANS = ("charges", "instead")
 """The plans of a charge: the one, and the other that may be followed instead of it."""
 
@@ -67,6 +77,7 @@ class Charge:
             "question": self.question,
             "epsilon": None if cost.epsilon_units is None else _decimal(cost.epsilon_units, UNITS),
             "rho": _decimal(cost.rho_units, UNITS**2),
+            **({"delta": _decimal(cost.delta_units, DELTA_UNITS)} if cost.delta_units else {}),
             "composition": self.composition,
         }
 
@@ -74,7 +85,8 @@ class Charge:
     def from_dict(cls, data: Mapping[str, Any]) -> Charge:
         """Read a charge back; fractions of older ledgers are rounded up to the grid."""
         epsilon = data["epsilon"]
-        cost = Cost.rounded_up(None if epsilon is None else Fraction(epsilon), Fraction(data["rho"]))
+        pure, own = None if epsilon is None else Fraction(epsilon), Fraction(data.get("delta", 0))
+        cost = Cost.rounded_up(pure, Fraction(data["rho"]), own)
         return cls(data["question"], cost, data["composition"])
 
 
@@ -111,7 +123,7 @@ def state_of(events: Sequence[Event], account: str) -> State:
         if event["account"] != account:
             continue
         if event["kind"] in ("budget", "grant"):
-            budget = Budget(Fraction(event["epsilon"]), Fraction(event["delta"]))
+            budget = Budget(*(Fraction(event.get(name, 0)) for name in ("epsilon", "delta", "finding")))
             state = replace(state, budget=budget) if state else State(budget)
             state.schema = event["schema"] or state.schema
         elif state is not None and event["kind"] == "batch":
@@ -181,22 +193,30 @@ def check_fits(state: State, account: str, cost: Cost, batch: str | None) -> Non
     budget, spent = state.budget, state.spent(batch)
     if budget.allows(in_sequence([spent, cost])):
         return
-    if budget.delta == 0 and cost.epsilon is None:
+    in_rho = budget.delta - budget.finding
+    if not in_rho and cost.epsilon is None:
         raise BudgetError(
             f"{account!r} has a budget in pure ε, and this needs a δ.",
             "set delta=0, or ask the owner for a budget with a δ.",
         )
-    if budget.delta == 0 and spent.epsilon is None:
+    if not in_rho and spent.epsilon is None:
         raise BudgetError(
             f"{account!r} has been asked questions that need a δ, and its budget has none now.",
             "its owner can grant a budget with a δ.",
+        )
+    own = budget.finding - spent.delta
+    if cost.delta > own:
+        raise BudgetError(
+            f"{account!r} has delta={display(max(own, NONE))} left to find values with, not "
+            f"{display(cost.delta)}.",
+            "its owner sets a part of delta aside for that: Budget(epsilon, delta, finding).",
         )
     left = max(budget.rho - spent.rho, Fraction(0))
     if cost.epsilon is not None and spent.epsilon is not None:
         pure = max(budget.epsilon - spent.epsilon, Fraction(0))
         if pure or not left:
             raise BudgetExceeded(account, "epsilon", cost.epsilon, pure, budget.epsilon)
-    fits = f"{epsilon_of(left, budget.delta)} or less with delta={display(budget.delta)}"
+    fits = f"{epsilon_of(left, in_rho)} or less with delta={display(budget.delta)}"
     raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho, fits)
 
 

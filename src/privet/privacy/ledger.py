@@ -293,6 +293,8 @@ def _verified(db: sqlite3.Connection) -> list[Event]:
 
 def _budget_event(kind: str, account: str, budget: Budget, schema: Schema | None) -> Event:
     numbers = {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
+    if budget.finding:
+        numbers["finding"] = str(budget.finding)
     return {"kind": kind, "account": account, **numbers, "schema": schema and schema.fingerprint}
 
 
