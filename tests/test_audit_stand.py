@@ -30,6 +30,8 @@ from privet.audit.program_trials import (
 from privet.audit.programs import (
     LEARNERS,
     LEARNERS_WITH_DELTA,
+    OPEN,
+    OPEN_QUESTIONS,
     QUESTIONS,
     TOY,
     UNIVERSE,
@@ -40,7 +42,7 @@ from privet.audit.report import audit, to_json
 from privet.audit.selection_trials import exact_best_run
 from privet.audit.stand import Mutant
 from privet.audit.transcripts import Comparison, Witness, compare_without, digest, watch
-from privet.audit.trial import QUICK, from_transcripts
+from privet.audit.trial import FINDING, QUICK, from_transcripts
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED
 from privet.errors import QuestionError
 from privet.learners.random_trees import random_complete_trees
@@ -68,7 +70,7 @@ def test_every_learner_and_every_kind_of_fault_is_there():
     fitted = [cell.cell_contents for make in LEARNERS.values() for cell in make.__closure__]
     assert {estimator.__name__ for estimator in fitted if isinstance(estimator, type)} == learners
     planted = {each.name for each in DEFENDANTS.values() if each.guilty}
-    assert len(planted) == 7
+    assert len(planted) == 8
 
 
 def test_an_unknown_name_is_told_what_there_is():
@@ -366,6 +368,9 @@ def test_every_question_of_the_wall_is_asked_on_the_stand():
         witness = Witness(len(UNIVERSE), 0, lift=20_000)
         delta = "1e-6" if make in LEARNERS_WITH_DELTA.values() else 0
         watch(listening(make(ONE)), rows_of(UNIVERSE), TOY, Budget(1, delta), witness)
+    for make in OPEN_QUESTIONS.values():
+        witness, budget = Witness(len(UNIVERSE), 0, lift=20_000), Budget(1, "1e-6", FINDING)
+        watch(listening(make(ONE)), rows_of(UNIVERSE, OPEN), OPEN, budget, witness)
     by_law = {BestOfRuns}
     assert set(questions.QUESTIONS.values()) - asked == by_law
     assert in_parts == {LeafLabels, LeafLabelRows}

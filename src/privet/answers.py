@@ -153,6 +153,33 @@ class NoisyCells:
 
 
 @dataclass(frozen=True)
+class CommonKeys:
+    """Values that many people share, and their noisy numbers of rows.
+
+    Attributes
+    ----------
+    keys : tuple of (int, str)
+        Place of a feature in the schema, and a value's text; sorted.
+    values : int64 array
+        Rows that have it, with noise; at least ``threshold``.
+    threshold : int
+    law, parameter :
+        Of the noise: see `Law`.
+    """
+
+    keys: tuple[tuple[int, str], ...]
+    values: np.ndarray
+    threshold: int
+    law: str
+    parameter: Fraction
+
+    def of(self, feature: int) -> list[tuple[str, int]]:
+        """Values of one feature with their noisy rows, most frequent first."""
+        found = [(text, int(n)) for (j, text), n in zip(self.keys, self.values, strict=True) if j == feature]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+@dataclass(frozen=True)
 class ChosenSplits:
     """The choice of every leaf, −1 where it may take none, and its threshold, 0 where it has none."""
 

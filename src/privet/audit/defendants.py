@@ -20,15 +20,24 @@ from privet.audit.mechanism_trials import (
     sampled_selection,
     sampled_sparse,
 )
-from privet.audit.mutants import MUTANTS, WeakNoise
+from privet.audit.mutants import MUTANTS, WeakNoise, low_threshold
 from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
-from privet.audit.programs import LEARNERS, LEARNERS_WITH_DELTA, QUESTIONS, UNIVERSE
+from privet.audit.programs import (
+    LEARNERS,
+    LEARNERS_WITH_DELTA,
+    OPEN,
+    OPEN_QUESTIONS,
+    QUESTIONS,
+    TOY,
+    UNIVERSE,
+)
 from privet.audit.selection_trials import exact_best_run
 from privet.audit.stand import Program
 from privet.audit.trial import DELTA, QUICK, Effort, Trial, timed
 from privet.audit.verdict import Verdict
 from privet.errors import QuestionError
 from privet.privacy import Budget, Cost, Secure, law_of
+from privet.schema import Schema
 
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(4))
 
@@ -81,8 +90,10 @@ def _selection(name: str, rounds: int | None) -> list[Trial]:
     return [partial(exact_selection, name, rounds), partial(sampled_selection, name)]
 
 
-def _by_transcripts(name: str, make: Callable[[Fraction], Program], delta: Fraction) -> Trial:
-    return lambda epsilon, effort: transcripts_of_toy(name, make(epsilon), epsilon, effort, delta)
+def _by_transcripts(
+    name: str, make: Callable[[Fraction], Program], delta: Fraction, schema: Schema = TOY
+) -> Trial:
+    return lambda epsilon, effort: transcripts_of_toy(name, make(epsilon), epsilon, effort, delta, schema)
 
 
 def _by_runs(name: str, make: Callable[[Fraction], Program], delta: Fraction) -> Trial:
@@ -115,6 +126,8 @@ def _programs() -> Iterator[Defendant]:
     none = Fraction(0)
     for name, make in QUESTIONS.items():
         yield Defendant(name, "question", [_by_transcripts(name, make, none)])
+    for name, make in OPEN_QUESTIONS.items():
+        yield Defendant(name, "question", [_by_transcripts(name, make, DELTA, OPEN)])
     for name, make in LEARNERS.items():
         law = [_by_law(name, make)] if name == "majority-forest" else []
         yield _learner(name, make, none, law)
@@ -143,6 +156,9 @@ def _guilty() -> Iterator[Defendant]:
     name = "float-laplace"
     trials = [partial(floats.exact_float, name), partial(floats.sampled_float, name)]
     yield Defendant(name, "published", trials, at, guilty=True)
+    name = "threshold-too-low"
+    trials = [_by_transcripts(name, low_threshold, DELTA, OPEN)]
+    yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
     for name, make in MUTANTS.items():
         trials = [_by_transcripts(name, make, Fraction(0)), _mutant_runs(name, make)]
         if name == "parts-by-position":

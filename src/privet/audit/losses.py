@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, inf
+from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from privet.audit.exact import Law, compare, exponential_weights, permute_and_flip_law
 from privet.audit.exponentials import exponential
 from privet.audit.ranges import Choices, laws_of, refined
+from privet.noise.samplers import ADDITIVE, LAPLACE
 from privet.privacy import Budget, Cost
 
 FEW_COLUMNS = 6
@@ -77,11 +78,14 @@ class Loss:
         independent answers each adds up.
     rho : Fraction
         What Gaussian answers lose in ρ; at whole orders they lose all of it.
+    delta : float
+        Probability with which a value is shown that rows of one table alone have.
     """
 
     bound: Bound
     ways: tuple[float, float] = (0.0, 0.0)
     rho: Fraction = Fraction(0)
+    delta: float = 0.0
 
     @property
     def attained(self) -> float:
@@ -96,15 +100,14 @@ def loss_of(a: Answer, b: Answer) -> Loss:
     if a.mechanism == "sparse":
         cells = a.exact.keys() | b.exact.keys()
         return _pure(sum(abs(a.exact.get(i, 0) - b.exact.get(i, 0)) for i in cells) / a.parameter[0])
+    if a.mechanism == "common":
+        return _loss_of_values(a.exact, b.exact, *a.parameter)
     if a.mechanism == "ranges":
         differing = [(x, y) for x, y in zip(a.exact, b.exact, strict=True) if x != y]
         return together([_range_loss(x, y, a.parameter[0]) for x, y in differing])
     moved = a.exact - b.exact
-    if a.mechanism == "laplace":
-        return _pure(Fraction(int(np.abs(moved).astype(object).sum())) / a.parameter)
-    if a.mechanism == "gaussian":
-        rho = Fraction(int((moved.astype(object) ** 2).sum())) / (2 * a.parameter)
-        return Loss(Bound(None, rho) if rho else NOTHING, rho=rho)
+    if a.mechanism in ADDITIVE:
+        return _loss_of_numbers(a.mechanism, moved, a.parameter)
     changed = np.flatnonzero(moved.any(axis=1)).tolist()
     if moved.shape[1] > FEW_COLUMNS:
         spreads = [(int(moved[row].max()) - int(moved[row].min())) * a.parameter for row in changed]
@@ -118,7 +121,36 @@ def together(losses: Sequence[Loss]) -> Loss:
     rho = sum((loss.rho for loss in losses), Fraction(0))
     each = [loss.bound.epsilon for loss in losses]
     pure = None if None in each else sum((epsilon for epsilon in each if epsilon), Fraction(0))
-    return Loss(Bound(pure, sum((loss.bound.rho for loss in losses), Fraction(0))), ways, rho)
+    bound = Bound(pure, sum((loss.bound.rho for loss in losses), Fraction(0)))
+    return Loss(bound, ways, rho, sum(loss.delta for loss in losses))
+
+
+def _loss_of_numbers(law: str, moved: np.ndarray, parameter: Fraction) -> Loss:
+    """Additive noise on whole numbers that differ by so much."""
+    if law == LAPLACE:
+        return _pure(Fraction(int(np.abs(moved).astype(object).sum())) / parameter)
+    rho = Fraction(int((moved.astype(object) ** 2).sum())) / (2 * parameter)
+    return Loss(Bound(None, rho) if rho else NOTHING, rho=rho)
+
+
+def _loss_of_values(
+    a: Mapping[Any, int], b: Mapping[Any, int], law: str, parameter: Fraction, threshold: int
+) -> Loss:
+    """Values that rows of both tables have move by their counts; a new one may be shown all the same."""
+    both = sorted(a.keys() & b.keys())
+    moved = np.array([a[key] - b[key] for key in both], np.int64)
+    new = [held[key] for held in (a, b) for key in held if key not in both]
+    shown = sum(_tail(law, threshold - count, float(parameter)) for count in new)
+    return replace(_loss_of_numbers(law, moved, parameter), delta=shown)
+
+
+def _tail(law: str, least: int, parameter: float) -> float:
+    """How often noise is at least so much."""
+    width = parameter if law == LAPLACE else sqrt(parameter)
+    reach = abs(least) + ceil(40 * width) + 1
+    k = np.arange(-reach, reach + 1)
+    weights = np.exp(-np.abs(k) / width if law == LAPLACE else -(k**2) / (2 * parameter))
+    return float(weights[k >= least].sum() / weights.sum())
 
 
 def _pure(epsilon: Fraction) -> Loss:

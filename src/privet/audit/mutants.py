@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from privet.answers import Law
-from privet.audit.programs import QUESTIONS
+from privet.audit.programs import OPEN_QUESTIONS, QUESTIONS
 from privet.audit.stand import Mutant, Program
 from privet.noise.bits import RowDraws
 from privet.privacy import Account, Charge, Mechanisms, Protected, Receipt
+from privet.privacy.mechanisms import Key
 
 WEAK = Fraction(4, 5)
 """What the weak mutants leave of the noise."""
@@ -45,6 +46,10 @@ class Faulty(Mechanisms):
         """See `Mechanisms`."""
         return self.sound.keep_frequent(*given)
 
+    def keep_common(self, *given: Any) -> tuple[list[Key], np.ndarray]:
+        """See `Mechanisms`."""
+        return self.sound.keep_common(*given)
+
     def row_draws(self) -> RowDraws:
         """See `Mechanisms`."""
         return self.sound.row_draws()
@@ -72,6 +77,16 @@ class VisitedLeavesOnly(Faulty):
     def add(self, exact: np.ndarray, law: Law) -> np.ndarray:
         """See `Mechanisms`."""
         return np.where(exact == 0, 0, self.sound.add(exact, law))
+
+
+class LowThreshold(Faulty):
+    """Values are shown from four fifths of the threshold on."""
+
+    def keep_common(
+        self, keys: Sequence[Key], exact: np.ndarray, law: Law, threshold: int
+    ) -> tuple[list[Key], np.ndarray]:
+        """See `Mechanisms`."""
+        return self.sound.keep_common(keys, exact, law, int(threshold * WEAK))
 
 
 class ByPosition(RowDraws):
@@ -113,6 +128,11 @@ def asked_twice(epsilon: Fraction) -> Program:
         return [protected.noisy_label_rows(epsilon=epsilon) for _ in range(2)]
 
     return program
+
+
+def low_threshold(epsilon: Fraction) -> Mutant:
+    """Values that people share, with a threshold that δ does not pay for."""
+    return Mutant(OPEN_QUESTIONS["common-values"](epsilon), LowThreshold)
 
 
 MUTANTS: Mapping[str, Callable[[Fraction], Mutant]] = {

@@ -19,7 +19,7 @@ from privet.audit.search import search
 from privet.audit.stand import Paid, Program, ask
 from privet.audit.statistical import lower_bound, repeated
 from privet.audit.transcripts import Comparison, compare_without
-from privet.audit.trial import Effort, from_laws, from_one_run, from_runs, from_transcripts, in_turn
+from privet.audit.trial import FINDING, Effort, from_laws, from_one_run, from_runs, from_transcripts, in_turn
 from privet.audit.verdict import Verdict
 from privet.privacy import Budget, Ledger, Mechanisms, Secure, protect
 from privet.schema import Categorical, Feature, Schema
@@ -70,10 +70,16 @@ def toy_pairs(effort: Effort) -> list[tuple[Table, int]]:
 
 
 def transcripts_of_toy(
-    name: str, program: Program, epsilon: Fraction, effort: Effort, delta: Fraction = Fraction(0)
+    name: str,
+    program: Program,
+    epsilon: Fraction,
+    effort: Effort,
+    delta: Fraction = Fraction(0),
+    schema: Schema = TOY,
 ) -> Verdict:
-    """Transcripts of a program on small tables of the toy schema."""
-    compared = compare_transcripts(program, TOY, Budget(epsilon, delta), toy_pairs(effort))
+    """Transcripts of a program on small tables of the toy schema, or of the same columns, open."""
+    budget = Budget(epsilon, delta, FINDING if delta and schema.open_features else 0)
+    compared = compare_transcripts(program, schema, budget, toy_pairs(effort))
     return from_transcripts(name, epsilon, compared, delta)
 
 

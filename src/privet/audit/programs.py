@@ -9,10 +9,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from privet.audit.exact import Table
 from privet.audit.stand import Program, Rows
-from privet.audit.trial import DELTA
+from privet.audit.trial import DELTA, FINDING
+from privet.data import encode, no_rows, open_table
 from privet.data.codes import code_dtype
 from privet.estimators import (
     BoostingClassifier,
@@ -24,8 +26,9 @@ from privet.estimators import (
 )
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest, PrivacyCard
-from privet.schema import Categorical, Continuous, Label, Schema
-from privet.structure import LevelTrees, Views
+from privet.privacy import Budget
+from privet.schema import Categorical, Continuous, Feature, Label, Schema
+from privet.structure import Bins, LevelTrees, Views
 
 Programs = Mapping[str, Callable[[Fraction], Program]]
 
@@ -47,8 +50,42 @@ UNIVERSE: Sequence[tuple[int, ...]] = [
 """Rows of the toy table, as codes and a label: two towns, two ages with their children, two labels."""
 
 
+OPEN = Schema(
+    [Categorical("town"), Continuous("age"), Continuous("children", integer=True)], TOY.label, max_rows=10**6
+)
+"""The same columns, ranges and categories open."""
+
+
+def read_rows(table: Table, schema: Schema) -> Rows:
+    """Rows of codes of the toy schema, as values that are read under a schema of the same columns."""
+    columns = np.array(table, np.int64).reshape(-1, len(TOY.features) + 1).T
+    values = [[_value(f, code) for code in codes] for f, codes in zip(TOY.features, columns, strict=False)]
+
+    def read(under: Schema, identities: np.ndarray) -> Rows:
+        kept = {f.name: [of[i] for i in identities] for f, of in zip(TOY.features, values, strict=True)}
+        frame = pa.table({name: pa.array(of, TYPES[name]) for name, of in kept.items()})
+        some = len(identities) > 0
+        codes = encode(open_table(frame, under), under, with_label=False) if some else no_rows(under)
+        labels = columns[-1][identities].astype(np.uint8)
+        return Rows(codes.features, labels, identities, codes.texts, read)
+
+    return read(schema, np.arange(columns.shape[1]))
+
+
+TYPES = {"town": pa.string(), "age": pa.float64(), "children": pa.float64()}
+
+
+def _value(feature: Feature, code: int) -> str | float | None:
+    """A value that has a code; None where it is missing."""
+    if isinstance(feature, Categorical):
+        return [*feature.categories, None, "elsewhere"][code]
+    return None if code == feature.n_cells else float(feature.edge(code))
+
+
 def rows_of(table: Table, schema: Schema = TOY) -> Rows:
     """Rows of codes as an engine."""
+    if schema.open_features:
+        return read_rows(table, schema)
     codes = np.array(table, np.int64).reshape(-1, len(schema.features) + 1).T
     dtype = code_dtype(max(feature.n_codes for feature in schema.features))
     return Rows(np.ascontiguousarray(codes[:-1].astype(dtype)), codes[-1].astype(np.uint8))
@@ -100,6 +137,26 @@ QUESTIONS: Programs = {
     "rows-by-score": lambda e: lambda p: p.noisy_score_rows(_predictor(), epsilon=e),
 }
 """Questions of the wall, by themselves; those of boosting and of growing trees are asked by learners."""
+
+
+OPEN_QUESTIONS: Programs = {
+    "rows-by-range": lambda e: lambda p: p.noisy_range_rows(_line_bins(), [1, 2], epsilon=e),
+    "common-values": lambda e: lambda p: p.common_values([0], epsilon=e, delta=FINDING),
+    "common-values-gaussian": lambda e: lambda p: p.common_values([0], rho=_finding_rho(e), delta=FINDING),
+}
+"""Questions that find what a schema leaves open."""
+
+
+def _line_bins() -> Bins:
+    """Cells of the whole line, gathered into eight; one of any other feature."""
+    tables = [
+        np.arange(f.n_codes) * 8 // f.n_codes if j else np.zeros(2) for j, f in enumerate(OPEN.features)
+    ]
+    return Bins.of([table.astype(np.int64) for table in tables], [1, 8, 8])
+
+
+def _finding_rho(epsilon: Fraction) -> Fraction:
+    return Budget(epsilon, DELTA, FINDING).rho
 
 
 def _fitted(estimator: type[Any], **parameters: Any) -> Callable[[Fraction], Program]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,19 +28,30 @@ class Rows:
     labels : array (rows,)
     identities : int64 (rows,), optional
         Who the rows are: a neighbour's rows draw what they drew with the missing row beside them.
+    texts : dict, optional
+        What they have in features whose categories are open.
+    read : callable, optional
+        Reads rows by their identities under another schema.
     """
 
     def __init__(
-        self, features: np.ndarray, labels: np.ndarray, identities: np.ndarray | None = None
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        identities: np.ndarray | None = None,
+        texts: Mapping[int, np.ndarray] | None = None,
+        read: Callable[[Schema, np.ndarray], Rows] | None = None,
     ) -> None:
         self.features = features
         self.labels = labels
         self.identities = np.arange(len(labels)) if identities is None else identities
+        self.texts = texts or {}
+        self._read = read
         self._kept: dict[str, Any] = {}
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""
-        return tally(Batch(self.features, self.labels, self.identities, self._kept))
+        return tally(Batch(self.features, self.labels, self.identities, self._kept, self.texts))
 
     def part(self, draws: Draws, bound: int, drawn: range) -> Rows:
         """See `Engine.part`."""
@@ -49,7 +60,9 @@ class Rows:
 
     def under(self, schema: Schema) -> Rows:
         """See `Engine.under`."""
-        raise QuestionError("these rows are codes.", "put programs on the stand under what they have found.")
+        if self._read is None:
+            raise QuestionError("these rows are codes.", "put open schemas on the stand by `read_rows`.")
+        return self._read(schema, self.identities)
 
     def without(self, row: int) -> Rows:
         """The neighbour that lacks a row."""
@@ -57,7 +70,8 @@ class Rows:
 
     def _of(self, places: np.ndarray) -> Rows:
         features = np.ascontiguousarray(self.features[:, places])
-        return Rows(features, self.labels[places], self.identities[places])
+        texts = {j: values[places] for j, values in self.texts.items()}
+        return Rows(features, self.labels[places], self.identities[places], texts, self._read)
 
 
 class Paid(Account):

@@ -19,7 +19,8 @@ Proof note: ``docs/proofs/auditing.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
@@ -38,6 +39,7 @@ from privet.noise.samplers import GAUSSIAN
 from privet.noise.sparse import sparse_laplace
 from privet.privacy import Budget, Cost, Ledger, Mechanisms
 from privet.privacy.budget import NOTHING as FREE
+from privet.privacy.mechanisms import Key
 from privet.schema import Schema
 
 
@@ -121,6 +123,19 @@ class Witness(Mechanisms):
         )
         return kept, values
 
+    def keep_common(
+        self, keys: Sequence[Key], exact: np.ndarray, law: Law, threshold: int
+    ) -> tuple[list[Key], np.ndarray]:
+        """Some values that rows have."""
+        held = dict(zip(keys, exact.tolist(), strict=True))
+        kept, noisy = self._settle(
+            "common",
+            (*law, threshold),
+            held,
+            lambda: Mechanisms(self._study).keep_common(keys, exact, law, threshold),
+        )
+        return kept, noisy
+
     def row_draws(self) -> RowDraws:
         """Draws under a key that both tables share: rows that both hold draw the same."""
         place = len(self.keys)
@@ -147,7 +162,7 @@ class Witness(Mechanisms):
     def _settle(self, mechanism: str, parameter: Any, exact: Any, draw: Callable[[], Any]) -> Any:
         outcome = draw() if self._earlier is None else self._repeated(mechanism, parameter, np.shape(exact))
         self.answers.append(Answer(mechanism, parameter, exact, outcome))
-        return tuple(map(np.copy, outcome)) if isinstance(outcome, tuple) else np.copy(outcome)
+        return deepcopy(outcome)
 
     def _repeated(self, mechanism: str, parameter: Any, shape: tuple[int, ...]) -> Any:
         assert self._earlier is not None
@@ -200,7 +215,7 @@ class Comparison:
     @property
     def keeps(self) -> bool:
         """Whether what was charged covers the loss."""
-        if self.leak:
+        if self.leak or self.loss.delta > self.charged.delta:
             return False
         bound, charged = self.loss.bound, self.charged
         if bound.epsilon is not None and charged.epsilon is not None:
@@ -212,6 +227,8 @@ class Comparison:
         """Whether it certainly does not: some outcome is likelier than was paid for."""
         if self.leak or self.in_parts:
             return bool(self.leak)
+        if self.loss.delta > float(self.charged.delta) * (1 + 1e-9):
+            return True
         if self.loss.bound.epsilon is not None and self.charged.epsilon is not None:
             return self.loss.attained > float(self.charged.epsilon) * (1 + 1e-12)
         return self.loss.rho > self.charged.rho

@@ -19,6 +19,7 @@ from privet.audit.transcripts import Comparison
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED, Verdict
 
 DELTA = Fraction(1, 10**6)
+FINDING = DELTA / 10
 """The δ of promises that have one."""
 
 

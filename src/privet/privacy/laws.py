@@ -6,11 +6,17 @@ what is drawn.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import sqrt
 
 from privet.answers import EXPONENTIAL, PERMUTE_AND_FLIP, Law
+from privet.errors import QuestionError
+from privet.noise.inversion import exp_bracket
 from privet.noise.samplers import ADDITIVE, GAUSSIAN, LAPLACE, MAX_SIGMA_SQUARED, check_rate
 from privet.privacy.budget import Cost, bounded_range_epsilon
+
+TAIL_BITS = 1024
+"""Bits to which tails are bracketed: far finer than the square of the least δ."""
 
 WIDEST_VARIANCE = MAX_SIGMA_SQUARED
 """Of Gaussian noise that can be drawn, in units."""
@@ -77,6 +83,42 @@ def noise_sd(change: Change, cost: Cost) -> float:
     Told of noise, too, that is too wide to be drawn.
     """
     return change.unit * sqrt(_law_of_numbers(change, cost).variance)
+
+
+@lru_cache(maxsize=256)
+def common_threshold(law: Law, n_new: int, delta: Fraction) -> int:
+    """Least noisy count that ``n_new`` keys with one row each reach with probability δ at most.
+
+    Privacy
+    -------
+    Decided in whole numbers, on the side of safety. Proof: *Common values*.
+    """
+    if not delta:
+        raise QuestionError(
+            "values that people share cannot be found in pure epsilon: a value that one person alone has "
+            "would have to be shown as often as one that nobody has, and any text may be such a value.",
+            "list the categories in the schema, or set a delta, say 1e-6.",
+        )
+    low, high = 1, 1 << 62
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _rarely_reached(law, middle, delta / n_new) else (middle + 1, high)
+    return 1 + low
+
+
+def _rarely_reached(law: Law, count: int, probability: Fraction) -> bool:
+    """Whether noise is certainly at least ``count`` with no more than a probability."""
+    scale = 1 << TAIL_BITS
+    if law.name == LAPLACE:
+        # a^t/(1 + a), a = exp(−1/s).
+        tail = exp_bracket(count / law.parameter, TAIL_BITS)[1]
+        once = exp_bracket(1 / law.parameter, TAIL_BITS)[0]
+        return Fraction(tail, scale + once) <= probability
+    # Below a Gaussian's tail beyond t − 1, hence below exp(−x²/2)/(x·√2π), x = (t − 1)/σ; squared, and
+    # 2π > 6.28.
+    x_squared = (count - 1) ** 2 / law.parameter
+    tail = exp_bracket(x_squared, TAIL_BITS)[1]
+    return Fraction(tail, scale) <= probability**2 * Fraction(157, 25) * x_squared
 
 
 def selection_rate(epsilon: Fraction, sensitivity: Fraction | int, monotone: bool) -> Fraction:

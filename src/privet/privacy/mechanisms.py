@@ -6,6 +6,7 @@ tests, an auditor's own where it watches. None of them is looked up anywhere els
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,9 @@ from privet.noise.ranges import Locate, WeightTable, exponential_ranges
 from privet.noise.samplers import ADDITIVE, geometric
 from privet.noise.sparse import sparse_laplace
 from privet.privacy.charges import Charge
+
+Key = tuple[int, str]
+"""A feature, and a value that some rows have."""
 
 TRIES = 1 << 14
 """Tries of the exponential mechanism, over all rows, that are drawn at once."""
@@ -77,6 +81,20 @@ class Mechanisms:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cells whose noisy count reaches a threshold, and these counts: see `sparse_laplace`."""
         return sparse_laplace(cells, exact, n_cells, scale, threshold, self._bits)
+
+    def keep_common(
+        self, keys: Sequence[Key], exact: np.ndarray, law: Law, threshold: int
+    ) -> tuple[list[Key], np.ndarray]:
+        """Keys that some rows have whose noisy count reaches a threshold, and these counts.
+
+        Privacy
+        -------
+        What `add` gives, for the keys that both of two neighbours have; one that a single row has is shown
+        with the probability that noise lifts a count of one to the threshold. Proof: *Common values*.
+        """
+        noisy = self.add(exact, law)
+        kept = np.flatnonzero(noisy >= threshold)
+        return [keys[place] for place in kept.tolist()], noisy[kept]
 
     def row_draws(self) -> RowDraws:
         """Uniform draws for every row, under a fresh secret key."""

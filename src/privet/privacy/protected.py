@@ -43,7 +43,7 @@ class Protected(Wall):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A question by its name, with an ``epsilon`` or a ``rho``."""
+        """A question by its name, with an ``epsilon`` or a ``rho``, and a ``delta`` where it has its own."""
         if name not in QUESTIONS:
             raise AttributeError(f"protected rows have no {name!r}: they answer {', '.join(QUESTIONS)}.")
         return partial(_asked, self, QUESTIONS[name])
@@ -113,11 +113,11 @@ class Parts:
 
 
 def _asked(rows: Protected, kind: type[Question[Any]], *args: Any, **more: Any) -> Any:
-    epsilon, rho = more.pop("epsilon", None), more.pop("rho", None)
+    price = [more.pop(name, None) for name in ("epsilon", "rho", "delta")]
     question = kind(*args, **more).copied()
     question.check_predicted(rows.schema)
     question.check(rows.schema)
-    return rows.ask(question, cost_of(question, rows.schema, epsilon, rho))
+    return rows.ask(question, cost_of(question, rows.schema, *price))
 
 
 def protect(

@@ -62,6 +62,9 @@ class Question(Generic[Answer]):
 
     composition: ClassVar[str] = "sequence"
 
+    has_delta: ClassVar[bool] = False
+    """Whether it keeps its cost but for a δ of its own."""
+
     predicts: ClassVar[tuple[type[Label | Target], ...]] = (Label,)
     """What a schema may predict for this to be asked: a tally of labels would misread cells of a target."""
 
@@ -147,13 +150,24 @@ def pure_only(cost: Cost) -> Fraction:
     return cost.epsilon
 
 
-def cost_of(question: Question[Any], schema: Schema, epsilon: Number | None, rho: Number | None) -> Cost:
+def cost_of(
+    question: Question[Any],
+    schema: Schema,
+    epsilon: Number | None,
+    rho: Number | None,
+    delta: Number | None = None,
+) -> Cost:
     """Cost of an answer, read once from what the caller gave.
 
     A choice for a ρ is one by the exponential mechanism, which has a price in ε as well.
     """
     if (epsilon is None) == (rho is None):
         raise QuestionError("give either epsilon or rho.")
+    if delta is not None and not question.has_delta:
+        raise QuestionError("this question has no delta of its own.", "leave it out.")
+    if question.has_delta:
+        paid = Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
+        return paid.with_delta(delta or 0)
     if epsilon is not None:
         return Cost.pure(epsilon)
     cost = Cost.zcdp(rho or 0)

@@ -1,0 +1,122 @@
+"""Questions that find what a contract leaves open: where numbers lie, and which values people share.
+
+Proof note: ``docs/proofs/finding.md``.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.answers import CommonKeys
+from privet.engines import Batch
+from privet.errors import QuestionError
+from privet.kernels.gradients import count_bins
+from privet.privacy.budget import Cost
+from privet.privacy.charges import Charge
+from privet.privacy.laws import common_threshold
+from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.question import Counts, Question, Terms
+from privet.schema import Categorical, Continuous, Label, Schema, Target
+from privet.structure import Bins
+
+LONGEST_VALUE = 100
+"""Characters of a value that can be found; a longer one is some free text, and stays unknown."""
+
+
+def _check_places(places: Sequence[int], schema: Schema, kind: type[Continuous] | type[Categorical]) -> None:
+    known = {j for j, feature in enumerate(schema.features) if isinstance(feature, kind)}
+    # A feature asked twice: its cells would change by twice a row.
+    if {*map(type, places)} != {int} or not known.issuperset(places) or len(set(places)) != len(places):
+        raise QuestionError("ask each feature of this kind once at most, and one at least.")
+
+
+@dataclass(frozen=True)
+class RangeRows(Counts):
+    """Rows by bin of some features that hold numbers, one after the other, ``(bins of these features,)``.
+
+    Privacy
+    -------
+    ε-DP or ρ-zCDP over all asked features together; a row is in one bin a feature, so the L1 sensitivity
+    and the squared L2 sensitivity are their number. Proof: *Rows by range*.
+    """
+
+    method = "noisy_range_rows"
+    text = "rows by cell of {0} ranges, to find where people are"
+    predicts = (Label, Target)
+    bins: Bins
+    features: Sequence[int]
+
+    def check(self, schema: Schema) -> None:
+        super().check(schema)
+        _check_places(self.features, schema, Continuous)
+
+    def sizes(self, schema: Schema) -> tuple[int]:
+        return (len(self.features),)
+
+    def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
+        # One column for all labels: a row is counted wherever it is, once a feature.
+        counts = count_bins(self.bins, batch.features, np.zeros(len(batch.labels), np.uint8), 1)[:, 0]
+        slices = self.bins.slices
+        return np.concatenate([counts[slices[j]] for j in self.features])
+
+
+@dataclass(frozen=True)
+class CommonValues(Question[CommonKeys]):
+    """Values of some open features that many people share, each with a noisy number of rows.
+
+    Values are found under their texts (`privet.data.values.text`). Values longer than a hundred characters,
+    and those that hold characters which cannot be printed, are never found.
+
+    Privacy
+    -------
+    ε-DP or ρ-zCDP but for the δ of its own: with that probability, at most, a value that one person alone
+    has is shown. What is shown are values whose noisy number of rows reaches a threshold that follows from
+    the cost. Refused without a δ. Proof: *Common values*.
+    """
+
+    method = "common_values"
+    text = "values that many people share, of {0} features"
+    has_delta = True
+    predicts = (Label, Target)
+    features: Sequence[int]
+
+    def check(self, schema: Schema) -> None:
+        super().check(schema)
+        _check_places(self.features, schema, Categorical)
+        if not set(schema.open_features).issuperset(self.features):
+            raise QuestionError("the values of these features are listed.", "ask of open features.")
+
+    def sizes(self, schema: Schema) -> tuple[int]:
+        return (len(self.features),)
+
+    def charge(self, schema: Schema, cost: Cost) -> Charge:
+        threshold(cost, len(self.features))
+        return super().charge(schema, cost)
+
+    def tally(self, batch: Batch, terms: Terms) -> Counter[tuple[int, str]]:
+        assert batch.texts is not None
+        found: Counter[tuple[int, str]] = Counter()
+        for j in self.features:
+            rows = Counter(batch.texts[j].tolist())
+            found.update({(j, text): n for text, n in rows.items() if can_be_found(text)})
+        return found
+
+    def release(self, exact: Counter[tuple[int, str]], terms: Terms, mechanisms: Mechanisms) -> CommonKeys:
+        # Sorted, so that nothing tells in which order they were read.
+        keys = sorted(exact)
+        counts = np.array([exact[key] for key in keys], np.int64)
+        least = threshold(terms.cost, len(self.features))
+        kept, noisy = mechanisms.keep_common(keys, counts, terms.law, least)
+        return CommonKeys(tuple(kept), noisy, least, *terms.law)
+
+
+def threshold(cost: Cost, n_features: int) -> int:
+    """Noisy rows from which a value is shown; refused where no δ pays for the chance that it fails."""
+    return common_threshold(CommonValues.plan(cost, n_features).law, n_features, cost.delta)
+
+
+def can_be_found(text: str | None) -> bool:
+    """Whether a value is one that may be shown at all: by its own text alone."""
+    return text is not None and 0 < len(text) <= LONGEST_VALUE and text.isprintable()
