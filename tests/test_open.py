@@ -15,7 +15,8 @@ from privet.data.line import line_cells
 from privet.engines import MemoryEngine
 from privet.errors import QuestionError, SchemaError
 from privet.noise.bits import RowDraws
-from privet.privacy import Repeatable, protect
+from privet.privacy import Charge, Cost, Repeatable, protect
+from privet.privacy.questions.columns import RowCount
 from privet.schema import Integer
 
 OPEN = Schema([Continuous("income"), Integer("n"), Categorical("town")], Label("ill", ["no", "yes"]))
@@ -110,6 +111,40 @@ def test_what_is_asked_under_a_schema_that_was_found_is_charged_under_the_contra
     assert account.spent().epsilon == 2
     charged = [event for event in account.ledger.events() if event["kind"] == "charge"]
     assert {event["schema"] for event in charged} == {OPEN.fingerprint}
+
+
+def count(epsilon):
+    return RowCount().charge(OPEN, Cost.pure(epsilon))
+
+
+def test_what_is_left_of_a_plan_goes_along_and_pays_for_one_plan():
+    rows, account = protected()
+    first, rest = count(1), Charge("the rest", Cost.pure(2))
+    rows.reserve([first, rest])
+    rows.noisy_count(epsilon=1)
+    again = rows.under(FILLED)
+    assert again.asked == rows.asked and again.receipt == rows.receipt
+    with pytest.raises(QuestionError, match="is left of the plan"):
+        again.reserve([count(3)])
+    with pytest.raises(QuestionError, match="one plan"):
+        again.reserve([first], instead=[first])
+    again.reserve([first, first])
+    assert account.spent().epsilon == 3
+    again.noisy_count(epsilon=1)
+    again.noisy_count(epsilon=1)
+    assert account.spent().epsilon == 3
+    for asked, spent in ((rows, 4), (again, 5)):
+        asked.noisy_count(epsilon=1)
+        assert account.spent().epsilon == spent
+    assert len(again.asked) == 4
+
+
+def test_a_question_alone_is_paid_by_what_is_left_of_a_plan():
+    rows, account = protected()
+    rows.reserve([count(1), Charge("the rest", Cost.pure(2))])
+    rows.noisy_count(epsilon=1)
+    rows.under(FILLED).noisy_count("town = b", epsilon=2)
+    assert account.spent().epsilon == 3
 
 
 @pytest.mark.parametrize("text", ["town = b", "income >= inf"])

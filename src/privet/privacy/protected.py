@@ -67,11 +67,13 @@ class Protected(Wall):
     def under(self, schema: Schema) -> Protected:
         """The same rows, read under the same contract with other bounds and categories: those found, or none.
 
+        What is left of a reserved plan goes along.
+
         Privacy
         -------
         A row's code depends on that row and the schema alone, whoever chose it, so every question has the
-        sensitivity that it has under the contract. What is asked is charged to the same account, as asked
-        under the contract. Proof: *Ranges and values*.
+        sensitivity that follows from the schema under which it is asked. What is asked is charged to the
+        same account, as asked under the contract. Proof: *Ranges and values*.
         """
         # By way of text: of plain types alone, whatever was handed in.
         schema = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
@@ -80,7 +82,9 @@ class Protected(Wall):
                 "rows can be read under their own contract alone.",
                 "fill in what it leaves open: Schema.filled.",
             )
-        return Protected(self._engine.under(schema), schema, self._account, self._mechanisms)
+        rows = Protected(self._engine.under(schema), schema, self._account, self._mechanisms)
+        rows._carry_on(self)
+        return rows
 
     def split(self, n: int) -> Parts:
         """Disjoint random parts: every person draws their own, whatever the others do.

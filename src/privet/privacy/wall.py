@@ -28,8 +28,8 @@ class Wall:
     """Rows, the account that pays for them, and the only way to reach them."""
 
     __slots__ = (
-        *("_account", "_asked", "_engine", "_instead", "_lock", "_mechanisms", "_planned", "_process"),
-        *("_receipt", "_schema", "_unsettled"),
+        *("_account", "_asked", "_carried", "_engine", "_instead", "_lock", "_mechanisms", "_planned"),
+        *("_process", "_receipt", "_schema", "_unsettled"),
     )
 
     def __init__(
@@ -43,6 +43,7 @@ class Wall:
         self._planned: list[Charge] = []
         self._instead: list[Charge] = []
         self._unsettled = False
+        self._carried = False
         self._process = os.getpid()
         self._receipt: Receipt | None = None
         # One thread at a time: between a look at the plan and a change of it nobody else may take from it.
@@ -119,10 +120,16 @@ class Wall:
 
         The questions that follow must be those of the plan, in its order and at no higher cost.
         What is planned and not asked stays spent. Of two plans that begin alike, answers may decide
-        which is followed: see `settle`.
+        which is followed: see `settle`. Where rows are read anew in the middle of a plan, what is left
+        of that pays for the first plan after.
         """
         plans = _charges(plan), _charges(instead)
         with self._lock:
+            if self._carried:
+                if plans[1]:
+                    raise QuestionError("what is left of a plan pays for one plan.", "reserve one.")
+                self.refine(plans[0])
+                return
             self._receipt = self._account.reserve(plans[0], self.schema.declared.fingerprint, plans[1])
             self._planned, self._instead = plans
             self._unsettled = bool(self._instead)
@@ -159,11 +166,20 @@ class Wall:
             wanted, left = (in_sequence(c.cost for c in part) for part in (charges, self._planned))
             if charges and wanted.exceeds(left):
                 raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
-            self._planned = charges
+            self._planned, self._carried = charges, False
+
+    def _carry_on(self, earlier: Wall) -> None:
+        """Take over what another has asked, and what is left of its plan; that one is left with none."""
+        with earlier._lock:
+            if earlier._unsettled:
+                raise QuestionError("there are two plans to settle between.", "settle first.")
+            self._planned, earlier._planned, earlier._carried = earlier._planned, [], False
+            self._asked, self._receipt = [*earlier._asked], earlier._receipt
+            self._process, self._carried = earlier._process, bool(self._planned)
 
     def _pay(self, charge: Charge) -> None:
         """Charge a question that stands alone, or take it off the plan that was paid for."""
-        if not self._planned:
+        if not self._planned or self._carried:
             self.reserve([charge])
         if os.getpid() != self._process:
             raise QuestionError("this plan was paid for by another process.", "protect the rows in each.")
