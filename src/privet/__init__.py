@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         PrivateSelection,
         private_score,
     )
+    from privet.exports import export_onnx, export_sql
     from privet.model import (
         AdditiveModel,
         CountForest,
@@ -86,6 +87,8 @@ __all__ = [
     "UnknownAccount",
     "__version__",
     "explain",
+    "export_onnx",
+    "export_sql",
     "export_text",
     "load_model",
     "plot_tree",
@@ -114,6 +117,7 @@ def _homes() -> Iterator[ModuleType]:
     yield import_module("privet.pictures.report")
     yield import_module("privet.pictures.tree")
     yield import_module("privet.parties")
+    yield import_module("privet.exports")
 
 
 def __dir__() -> list[str]:

@@ -60,6 +60,7 @@ COMMANDS = {
     "score": "score",
     "describe": "model",
     "explain": "explain",
+    "export": "export",
     "ask": "ask",
     "budget": "budget",
     "schema": "schema",

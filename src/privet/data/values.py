@@ -163,6 +163,19 @@ class Lookup:
                 names = zip(family, known[0], strict=True)
                 self._texts |= {alias: listed[name] for alias, name in names if name in listed}
 
+    @property
+    def spellings(self) -> dict[str, int]:
+        """Codes by the texts that other programs write values as: numbers also with zeros behind the point.
+
+        >>> Lookup([0, 1]).spellings["1.0"], Lookup([False, True]).spellings["true"]
+        (1, 1)
+        """
+        numbers = {w: code for w, code in {**self._numbers, **self._spelled}.items() if NUMBER.fullmatch(w)}
+        longer = {
+            w + zeros: code for w, code in numbers.items() if w.isdigit() for zeros in ("", ".0", ".00")
+        }
+        return {**numbers, **longer, **self._texts}
+
     def code(self, value: Any) -> int:
         """Code of one value; it must not be nested."""
         if type(value) is str and value in self._texts:

@@ -75,7 +75,7 @@ def nested(shown: ShownTree, max_depth: int = DEEPEST_TEXT) -> Node:
     root = 1 if isinstance(trees, CompleteTrees) else int(trees.roots[place])
 
     def grown(node: int, masks: dict[int, np.ndarray], condition: str, depth: int) -> Node:
-        below = _open_children(trees, schema, place, node, masks)
+        below = _open_below(trees, schema, place, node, masks)
         if kept is not None and not any(kept[child] for child, _, _ in below):
             below = []
         if len(below) == 1:  # nothing is told apart here
@@ -130,12 +130,12 @@ def lead(share: float, n_labels: int) -> float:
     return max(share - 1 / n_labels, 0.0) / (1 - 1 / n_labels) if n_labels > 1 else 1.0
 
 
-def _open_children(
+def _open_below(
     trees: Trees, schema: Schema, tree: int, node: int, masks: dict[int, np.ndarray]
 ) -> list[tuple[int, dict[int, np.ndarray], str]]:
     """Children that a row can reach: node, codes that reach it, and the condition that leads there."""
     found = []
-    for number, child in enumerate(_children(trees, schema, node)):
+    for number, child in enumerate(children(trees, schema, node)):
         feature, mask = branch(trees, schema, tree, node, number)
         mask = mask & masks[feature] if feature in masks else mask
         if mask.any():
@@ -144,7 +144,8 @@ def _open_children(
     return found
 
 
-def _children(trees: Trees, schema: Schema, node: int) -> list[int]:
+def children(trees: Trees, schema: Schema, node: int) -> list[int]:
+    """Nodes right below a node, none of a leaf."""
     if isinstance(trees, CompleteTrees):
         return [2 * node, 2 * node + 1] if node < trees.n_leaves else []
     if trees.view[node] < 0:
@@ -156,7 +157,7 @@ def _n_leaves(trees: Trees, schema: Schema, node: int, kept: np.ndarray | None =
     """Leaves below a node, whether rows can reach them or not."""
     if kept is None and isinstance(trees, CompleteTrees):
         return trees.n_leaves >> (node.bit_length() - 1)
-    children = _children(trees, schema, node)
-    if kept is not None and not kept[children].any():
-        children = []
-    return sum(_n_leaves(trees, schema, child, kept) for child in children) if children else 1
+    below = children(trees, schema, node)
+    if kept is not None and not kept[below].any():
+        below = []
+    return sum(_n_leaves(trees, schema, child, kept) for child in below) if below else 1
