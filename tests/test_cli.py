@@ -463,7 +463,7 @@ def test_interrupting_is_no_traceback_and_stays_charged(call, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privet.engines.memory.MemoryEngine.sum", interrupt)
+    monkeypatch.setattr("privet.engines.stream.StreamEngine.sum", interrupt)
     code, _, error = call(*fit_arguments())
     assert code == 130 and "interrupted" in error and "stays charged" in error
     assert spent() == 0.5

@@ -126,8 +126,8 @@ ADDED = {
     "an engine": (
         {
             "engines/backwards.py": (None, ENGINE),
-            "privacy/protected.py": (
-                "from privet.engines import MemoryEngine\n",
+            "engines/opened.py": (
+                "from privet.engines.memory import MemoryEngine\n",
                 "from privet.engines.backwards import Backwards as MemoryEngine\n",
             ),
         },

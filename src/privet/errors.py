@@ -5,6 +5,7 @@
     PrivetError
     ├── SchemaError (ValueError)          the public contract is wrong
     ├── DataError (ValueError)            a table does not fit its schema
+    ├── SourceError (RuntimeError)        rows could not be read to their end, or changed meanwhile
     ├── BudgetError (RuntimeError)
     │   ├── BudgetExceeded                a charge does not fit what is left
     │   ├── UnknownAccount                no budget was set for that data
@@ -39,6 +40,10 @@ class DataError(PrivetError, ValueError):
     def __init__(self, message: str, hint: str = "", column: str | None = None) -> None:
         super().__init__(message, hint)
         self.column = column
+
+
+class SourceError(PrivetError, RuntimeError):
+    """Rows could not be read from where they lie, or are not what they were; what was charged stays spent."""
 
 
 class BudgetError(PrivetError, RuntimeError):

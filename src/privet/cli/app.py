@@ -19,6 +19,7 @@ from privet.errors import (
     PrivetError,
     QuestionError,
     SchemaError,
+    SourceError,
 )
 from privet.version import __version__
 
@@ -42,6 +43,7 @@ CODES: tuple[tuple[type[PrivetError], int], ...] = (
     (QuestionError, 2),
     (SchemaError, 3),
     (DataError, 3),
+    (SourceError, 3),
     (LedgerTampered, 5),
     (BudgetError, 4),
     (ModelFileError, 5),

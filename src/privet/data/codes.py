@@ -114,6 +114,7 @@ def encode(
     labels: Any = None,
     with_label: bool = True,
     persons: Persons | None = None,
+    places: Sequence[int] | None = None,
 ) -> Codes:
     """Read a table through its schema.
 
@@ -127,6 +128,8 @@ def encode(
         False for rows that are to be predicted.
     persons : Persons, optional
         Who says whose each row is.
+    places : sequence of int, optional
+        Of the features that are read, by default all; the codes of others are 0.
 
     Returns
     -------
@@ -134,14 +137,23 @@ def encode(
         Continuous values outside their range are clamped; missing values and unknown categories
         have codes of their own.
     """
-    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label, persons))
+    read = range(len(schema.features)) if places is None else places
+    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label, persons, read))
     return codes
 
 
-def _encode(table: Table, schema: Schema, labels: Any, with_label: bool, persons: Persons | None) -> Codes:
+def _encode(
+    table: Table,
+    schema: Schema,
+    labels: Any,
+    with_label: bool,
+    persons: Persons | None,
+    places: Sequence[int],
+) -> Codes:
     names = schema.feature_names
     from_table = with_label and labels is None
-    wanted = [*names, *([schema.label.name] if from_table else []), *(persons.columns if persons else [])]
+    beside = [*([schema.label.name] if from_table else []), *(persons.columns if persons else [])]
+    wanted = [*(names[j] for j in places), *beside]
     table.require(wanted)
     if table.names is None and from_table:
         raise DataError("an array carries no label.", "pass the labels beside it.")
@@ -151,18 +163,23 @@ def _encode(table: Table, schema: Schema, labels: Any, with_label: bool, persons
         columns: Any = {}
     else:
         columns = table.fetch(wanted)
-        codes = np.empty((len(names), len(columns[names[0]])), _dtype(schema))
-        for row, feature in zip(codes, schema.features, strict=True):
-            _encode_feature(columns[feature.name], feature, row)
-        texts = {j: value_texts(columns[names[j]], names[j]) for j in _texts_of(schema)}
+        codes = np.zeros((len(names), len(columns[wanted[0]])), _dtype(schema))
+        for j in places:
+            _encode_feature(columns[names[j]], schema.features[j], codes[j])
+        texts = {j: value_texts(columns[names[j]], names[j]) for j in _texts_of(schema) if j in places}
     if codes.shape[1] == 0:
-        raise DataError("the table has no rows.", "check the file or the filter that made it.")
+        raise no_rows_at_all()
     if not with_label:
         return Codes(codes, None, texts)
     label_column = columns[schema.label.name] if from_table else open_column(labels)
     coded_labels = encode_label(label_column, schema, codes.shape[1])
     whose = persons.identities(columns, codes.shape[1]) if persons else None
     return Codes(codes, coded_labels, texts, whose)
+
+
+def no_rows_at_all() -> DataError:
+    """Return the error of a table that is empty."""
+    return DataError("the table has no rows.", "check the file or the filter that made it.")
 
 
 def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:

@@ -61,6 +61,11 @@ class Allowed:
     column: int
     allowed: np.ndarray
 
+    @property
+    def columns(self) -> set[int]:
+        """Columns that it looks at."""
+        return {self.column}
+
     def holds(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Whether each row is meant."""
         codes = labels if self.column == len(features) else features[self.column]
@@ -73,6 +78,11 @@ class Not:
 
     part: Condition
 
+    @property
+    def columns(self) -> set[int]:
+        """Columns that it looks at."""
+        return self.part.columns
+
     def holds(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Whether each row is meant."""
         return ~self.part.holds(features, labels)
@@ -84,6 +94,11 @@ class Joined:
 
     join: Callable[[np.ndarray, np.ndarray], np.ndarray]
     parts: Sequence[Condition]
+
+    @property
+    def columns(self) -> set[int]:
+        """Columns that it looks at."""
+        return set().union(*(part.columns for part in self.parts))
 
     def holds(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Whether each row is meant."""

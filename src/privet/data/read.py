@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from privet.data.codes import Codes, encode
+from privet.data.codes import Codes, encode, no_rows_at_all
 from privet.data.persons import Persons, own_rows
 from privet.data.table import Table
 from privet.errors import DataError, SchemaError
@@ -18,9 +18,16 @@ def read_codes(table: Table, schema: Schema, labels: Any = None, persons: Person
     codes = encode(table, schema, labels, persons=persons)
     if codes.persons is not None:
         codes = codes.only(own_rows(codes.persons))
-    if schema.max_rows is not None and codes.n_rows > schema.max_rows:
+    check_number(codes.n_rows, schema)
+    return codes
+
+
+def check_number(n_rows: int, schema: Schema) -> None:
+    """Refuse no rows, and more than the public bound on their number."""
+    if n_rows == 0:
+        raise no_rows_at_all()
+    if schema.max_rows is not None and n_rows > schema.max_rows:
         raise DataError(
             f"the table has more {schema.counted} than the schema's max_rows allows.",
             f"raise max_rows: it must bound the {schema.counted}, publicly.",
         )
-    return codes

@@ -6,7 +6,7 @@ import csv
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ import pyarrow.parquet as pa_parquet
 from privet.data.columns import Column, array_column, series_column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE, CheckedLines
-from privet.errors import DataError
+from privet.errors import DataError, PrivetError
 from privet.schema import Continuous, Schema
 
 CSV_SUFFIXES = (".csv", ".csv.gz")
@@ -147,28 +147,40 @@ def _open_parquet(path: Path) -> Table:
 
 
 def _open_csv(path: Path, schema: Schema) -> Table:
-    continuous = {f.name for f in (*schema.features, schema.label) if isinstance(f, Continuous)}
+    return Table(csv_names(path), lambda columns: _read_csv(path, csv_types(columns, schema)))
+
+
+def csv_names(path: Path) -> list[str]:
+    """Names in the first line of a CSV file; no other line is read, whatever quotes stand in it."""
     no_names = DataError(
         f"{path.name!r} is empty, damaged, or not in UTF-8.", "name the columns in the first line."
     )
-    faults = (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
-    names = attempt(partial(csv_header, path), faults, no_names)
-
-    def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
-        types = {name: pa.float64() if name in continuous else pa.string() for name in columns}
-        return _read_csv(path, types)
-
-    return Table(names, fetch)
-
-
-def csv_header(path: Path) -> list[str]:
-    """Read the first line of a CSV file, and no other, whatever quotes stand in it."""
     opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        return next(csv.reader([lines.readline(LONGEST_LINE)]))
+
+    def read() -> list[str]:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
+            return next(csv.reader([lines.readline(LONGEST_LINE)]))
+
+    faults = (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
+    names: list[str] = attempt(read, faults, no_names)
+    return names
 
 
 def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Column]:
+    table = pa.Table.from_batches(list(csv_batches(path, types, damaged(path))), pa.schema(types.items()))
+    return {name: table.column(name) for name in types}
+
+
+def csv_types(names: Sequence[str], schema: Schema) -> Mapping[str, pa.DataType]:
+    """As what columns of a file of text are read: numbers by themselves, all else as it is written."""
+    continuous = {f.name for f in (*schema.features, schema.label) if isinstance(f, Continuous)}
+    return {name: pa.float64() if name in continuous else pa.string() for name in names}
+
+
+def csv_batches(
+    path: Path, types: Mapping[str, pa.DataType], broken: PrivetError
+) -> Iterator[pa.RecordBatch]:
+    """Columns of a CSV file, some rows at a time; ``broken`` is raised where it cannot be read on."""
     options = pa_csv.ConvertOptions(
         column_types=dict(types), include_columns=list(types), null_values=[""], strings_can_be_null=True
     )
@@ -179,23 +191,18 @@ def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Colu
         "mend the file, or make the column categorical; `privet schema check` counts such fields.",
     )
 
-    def read() -> pa.Table:
-        with pa.input_stream(path, compression="detect") as stream:
-            lines = CheckedLines(stream)
-            # Arrow's messages quote the cell that it could not convert.
-            read_lines = partial(
-                pa_csv.read_csv,
-                lines,
-                read_options=pa_csv.ReadOptions(block_size=LONGEST_LINE),
-                convert_options=options,
-            )
-            table = attempt(read_lines, (pa.ArrowInvalid,), unfit)
+    def attempted(call: Callable[[], Any]) -> Any:
+        # Arrow's messages quote the cell that it could not convert.
+        return attempt(lambda: attempt(call, (pa.ArrowInvalid,), unfit), (pa.ArrowException, OSError), broken)
+
+    with attempted(partial(pa.input_stream, path, compression="detect")) as stream:
+        lines = CheckedLines(stream)
+        settings = pa_csv.ReadOptions(block_size=LONGEST_LINE)
+        batches = attempted(partial(pa_csv.open_csv, lines, read_options=settings, convert_options=options))
+        while (batch := attempted(partial(next, batches, None))) is not None:
+            yield batch
         if not lines.sound:
             raise unfit
-        return table
-
-    table = attempt(read, (pa.ArrowException, OSError), damaged(path))
-    return {name: table.column(name) for name in types}
 
 
 def damaged(path: Path) -> DataError:

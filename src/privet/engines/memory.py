@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import add
 from typing import Any, Self
 
-import numpy as np
-
 from privet.data import Codes, Persons, Table, no_rows, read_codes
+from privet.engines.batches import drawn, joined, split
 from privet.engines.protocol import Batch, Draws, Total
 from privet.errors import QuestionError
 from privet.schema import Schema
-
-BATCH = 1 << 18
 
 
 class MemoryEngine:
@@ -64,19 +61,19 @@ class MemoryEngine:
             partial = [reduce(add, [*partial, tally(batch)])]
         return partial[0]
 
-    def part(self, draws: Draws, bound: int, drawn: range) -> MemoryEngine:
+    def part(self, draws: Draws, bound: int, taken: range) -> MemoryEngine:
         """See `Engine.part`."""
-        part = self._part(draws, bound, drawn)
-        part._batches = _split(part._load())
+        part = self._part(draws, bound, taken)
+        part._batches = split(part._load())
         return part
 
-    def _part(self, draws: Draws, bound: int, drawn: range) -> MemoryEngine:
+    def _part(self, draws: Draws, bound: int, taken: range) -> MemoryEngine:
         """The same, drawn when it is asked; by identity, so that rows are the same under another schema."""
 
         def load() -> Codes:
-            return _joined([_drawn(batch, draws, bound, drawn) for batch in self._read()])
+            return joined([drawn(batch, draws, bound, taken) for batch in self._read()])
 
-        return MemoryEngine(load, again=lambda schema: self.under(schema)._part(draws, bound, drawn))
+        return MemoryEngine(load, again=lambda schema: self.under(schema)._part(draws, bound, taken))
 
     def under(self, schema: Schema) -> MemoryEngine:
         """See `Engine.under`."""
@@ -86,7 +83,7 @@ class MemoryEngine:
 
     def _read(self) -> Iterator[Batch]:
         if not self._batches:
-            self._batches = _split(self._load())
+            self._batches = split(self._load())
         for done, batch in enumerate(self._batches, start=1):
             yield batch
             if self._progress is not None:
@@ -98,33 +95,3 @@ def nobody(schema: Schema) -> MemoryEngine:
     """No rows at all, to try things on."""
     codes = no_rows(schema)
     return MemoryEngine(lambda: codes, again=nobody)
-
-
-def _split(codes: Codes) -> list[Batch]:
-    assert codes.labels is not None
-    starts = range(0, codes.n_rows, BATCH) or [0]  # some of the rows may be none of them
-    ends = [min(first + BATCH, codes.n_rows) for first in starts]
-    # Contiguous each, as they would be if they were alone: kernels are compiled for one layout.
-    return [
-        Batch(
-            np.ascontiguousarray(codes.features[:, i:end]),
-            codes.labels[i:end],
-            np.arange(i, end),
-            {},
-            {j: texts[i:end] for j, texts in codes.texts.items()},
-        )
-        for i, end in zip(starts, ends, strict=True)
-    ]
-
-
-def _drawn(batch: Batch, draws: Draws, bound: int, drawn: range) -> Codes:
-    own = draws.below(bound, batch.rows)
-    kept = (own >= drawn.start) & (own < drawn.stop)
-    texts = {j: values[kept] for j, values in (batch.texts or {}).items()}
-    return Codes(batch.features[:, kept], batch.labels[kept], texts)
-
-
-def _joined(parts: Sequence[Codes]) -> Codes:
-    labels = np.concatenate([part.labels for part in parts if part.labels is not None])
-    texts = {j: np.concatenate([part.texts[j] for part in parts]) for j in parts[0].texts}
-    return Codes(np.concatenate([part.features for part in parts], axis=1), labels, texts)

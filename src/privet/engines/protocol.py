@@ -37,12 +37,16 @@ class Draws(Protocol):
 
 
 class Engine(Protocol):
-    """Where rows lie. Tallies are values, so that they can travel there."""
+    """Where rows lie. Tallies are values, so that they can travel there.
+
+    A tally may have two public properties that save reading: ``columns``, the places of the features that it
+    looks at, and ``again``, whether the rows will be read again after it.
+    """
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """Apply a tally to batches that together hold every row once, and add the results."""
 
-    def part(self, draws: Draws, bound: int, drawn: range) -> Self:
+    def part(self, draws: Draws, bound: int, taken: range) -> Self:
         """Engine of the rows whose draw below ``bound`` is among some."""
 
     def under(self, schema: Schema) -> Self:

@@ -10,12 +10,13 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from privet.checks import Number, whole
-from privet.data import Persons, declared_unit, open_table
-from privet.engines import MemoryEngine
-from privet.errors import DataError, SchemaError
+from privet.data import Persons, declared_unit
+from privet.engines import open_engine
+from privet.errors import SchemaError
 from privet.privacy.ledger import Account
 from privet.privacy.mechanisms import Mechanisms, Secure
 from privet.privacy.question import Question, cost_of
@@ -132,12 +133,14 @@ def protect(
     mechanisms: Mechanisms | None = None,
     progress: Callable[[float], None] | None = None,
     unit: Any = None,
+    spill: str | Path | bool | None = None,
 ) -> Protected:
     """Put a table behind the wall. Column names are checked now, rows are read when paid for.
 
     Parameters
     ----------
-    source : a frame, an Arrow table, a numpy array, or the path of a CSV or Parquet file
+    source : a frame, an Arrow table, a numpy array, or where files lie
+        A path of a CSV, Parquet or Arrow file, of a folder of them, or a pattern of their names.
     schema : Schema
     account : Account
     labels : array-like, optional
@@ -149,6 +152,9 @@ def protect(
     unit : str or array-like, optional
         The column that says whose a row is, or an identifier for each row; by default the schema's ``unit``,
         and a row a person without one.
+    spill : path or bool, optional
+        Folder of the private file that holds codes of rows which are read again and again, where they are too
+        many for memory: by default that of temporary files. False reads them from their place every time.
 
     Privacy
     -------
@@ -158,12 +164,5 @@ def protect(
     schema, beside = declared_unit(schema, unit)
     mechanisms = mechanisms or Secure()
     persons = None if schema.unit is None else Persons(schema.unit, mechanisms.row_draws().key, beside)
-    table = open_table(source, schema)
-    if persons is not None and persons.columns and table.names is None:
-        raise DataError(
-            "an array does not say whose its rows are.", "pass unit=, an identifier for each row."
-        )
-    in_table = [] if labels is not None else [schema.label.name]
-    table.require([*schema.feature_names, *in_table, *(persons.columns if persons else [])])
-    engine = MemoryEngine.of(table, schema, labels, progress, persons)
+    engine = open_engine(source, schema, labels, progress, persons, spill)
     return Protected(engine, schema, account, mechanisms)

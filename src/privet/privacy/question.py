@@ -39,12 +39,15 @@ class Terms:
         Of the noise.
     draws : RowDraws
         What each row draws for itself, under a key of this question alone.
+    again : bool
+        Whether the plan has further questions, for which rows are read again.
     """
 
     schema: Schema
     cost: Cost
     law: Law
     draws: RowDraws
+    again: bool = False
 
 
 class Question(Generic[Answer]):
@@ -108,6 +111,10 @@ class Question(Generic[Answer]):
     def rehearse(self, terms: Terms, mechanisms: Mechanisms) -> None:
         """Try on no rows whatever could fail, while that is free."""
 
+    def looks_at(self, schema: Schema) -> Iterable[int] | None:
+        """Places of the features that its tally looks at, None where it may be any; others are not read."""
+        return None
+
     def tally(self, batch: Batch, terms: Terms) -> Any:
         """Exact answer about a batch; those of several batches are added up."""
         raise NotImplementedError
@@ -129,6 +136,17 @@ class Tally:
     terms: Terms
     more: tuple[Any, ...] = ()
     """What else the question's own `tally` takes."""
+
+    @property
+    def columns(self) -> tuple[int, ...] | None:
+        """Places of the features that must be read."""
+        places = self.question.looks_at(self.terms.schema)
+        return None if places is None else tuple(sorted(set(places) - {len(self.terms.schema.features)}))
+
+    @property
+    def again(self) -> bool:
+        """Whether rows are read again after this."""
+        return self.terms.again
 
     def __call__(self, batch: Batch) -> Any:
         """Exact answer about a batch."""

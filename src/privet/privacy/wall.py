@@ -104,6 +104,7 @@ class Wall:
         with self._lock:
             self._pay(charge)
             self._asked.append(charge)
+            terms = replace(terms, again=bool(self._planned))
             try:
                 exact = self._quietly(lambda: question.read(self._engine, terms))
             except DataError:

@@ -7,7 +7,7 @@ integers whose norm is bounded. With the model fixed by earlier answers no other
 Proof note: ``docs/proofs/gradients.md``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -44,6 +44,9 @@ class LabelRows(Counts):
 
     method = "noisy_label_rows"
     text = "rows by label"
+
+    def looks_at(self, schema: Schema) -> Iterable[int]:
+        return ()
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         return np.bincount(batch.labels, minlength=terms.schema.n_labels)

@@ -4,7 +4,7 @@ This is the layer of Friedman and Schuster 2010, usable without any learner. Con
 schema (`privet.data.condition`); a question that does not fit the schema is refused before it is charged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -75,6 +75,14 @@ class OfColumns(Question[Any]):
         text = self.words() + (f" by {names}" if names else "") + where
         parallel = f"parallel over {names}" if names and isinstance(change, ScoreChange) else "sequence"
         return Charge(text, cost, parallel, type(self), change)
+
+    def conditions(self) -> Iterable[str]:
+        """Conditions that its tally decides."""
+        return () if self.where is None else (self.where,)
+
+    def looks_at(self, schema: Schema) -> Iterable[int]:
+        columns = {axis.column for axis in self.axes(schema)}
+        return columns.union(*(read_condition(text, schema).columns for text in self.conditions()))
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         axes, cell = self.axes(terms.schema), np.zeros(len(batch.labels), np.int64)
@@ -170,6 +178,9 @@ class Choice(OfColumns):
         for text in self.candidates:
             read_condition(text, schema)
         super().check(schema)
+
+    def conditions(self) -> Iterable[str]:
+        return *self.candidates, *super().conditions()
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         asked = [self.candidates, () if self.where is None else (self.where,)]

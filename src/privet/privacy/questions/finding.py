@@ -4,7 +4,7 @@ Proof note: ``docs/proofs/finding.md``.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,9 @@ class RangeRows(Counts):
     def sizes(self, schema: Schema) -> tuple[int]:
         return (len(self.features),)
 
+    def looks_at(self, schema: Schema) -> Iterable[int]:
+        return self.features
+
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         # One column for all labels: a row is counted wherever it is, once a feature.
         counts = count_bins(self.bins, batch.features, np.zeros(len(batch.labels), np.uint8), 1)[:, 0]
@@ -94,6 +97,9 @@ class CommonValues(Question[CommonKeys]):
     def charge(self, schema: Schema, cost: Cost) -> Charge:
         threshold(cost, len(self.features))
         return super().charge(schema, cost)
+
+    def looks_at(self, schema: Schema) -> Iterable[int]:
+        return self.features
 
     def tally(self, batch: Batch, terms: Terms) -> Counter[tuple[int, str]]:
         assert batch.texts is not None

@@ -1,0 +1,207 @@
+"""Files of rows: Parquet, Arrow and CSV, one or several of one kind.
+
+Every file is read by its own schema: of a folder read as one table, a file that lacks a column would be rows
+that lack a value, without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from privet.data.discreet import attempt
+from privet.data.sources.source import Piece
+from privet.data.table import CSV_SUFFIXES, csv_batches, csv_names, csv_types, damaged, require_columns
+from privet.errors import DataError, SourceError
+from privet.schema import Schema
+
+ARROW_SUFFIXES = (".arrow", ".feather")
+SUFFIXES = (".parquet", *ARROW_SUFFIXES, *CSV_SUFFIXES)
+ROWS = 1 << 17
+"""Rows of a table at most; of text, the least that are worth another thread."""
+
+FAULTS = (pa.ArrowException, OSError)
+
+
+class FileSource:
+    """Rows of files of one kind, in the order of their names.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+    schema : Schema
+        Says which columns of text are numbers.
+    """
+
+    ordered = True
+
+    def __init__(self, paths: Sequence[Path], schema: Schema) -> None:
+        kinds = {_suffix(path) for path in paths}
+        if len(kinds) != 1:
+            raise DataError("these files are of several kinds.", "name files of one kind.")
+        self._suffix = kinds.pop()
+        self._paths = tuple(paths)
+        self._schema = schema
+        self._seen = [_state(path) for path in self._paths]
+        self._kept_names = [self._own_names(path) for path in self._paths]
+        self.names: Sequence[str] = self._kept_names[0]
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse files of which one lacks a column, or has it in another type than the first."""
+        first: dict[str, Any] = {}
+        for path, names in zip(self._paths, self._kept_names, strict=True):
+            require_columns(names, columns)
+            for name in columns:
+                kind = self._type(path, name)
+                if first.setdefault(name, kind) != kind:
+                    raise DataError(
+                        f"column {name!r} of {path.name!r} has another type than in other files.",
+                        "write all files with the same types.",
+                        column=name,
+                    )
+
+    def read(self, columns: Sequence[str]) -> Iterator[Piece]:
+        """See `Source.read`."""
+        self.check()
+        read = {".parquet": self._parquet, **dict.fromkeys(ARROW_SUFFIXES, self._arrow)}
+        for path in self._paths:
+            pieces = partial(read.get(self._suffix, self._csv), path, columns)
+            yield from (partial(self._guarded, piece) for piece in self._guarded(pieces))
+
+    def check(self) -> None:
+        """See `Source.check`."""
+        for path, seen in zip(self._paths, self._seen, strict=True):
+            if _state(path) != seen:
+                raise SourceError(
+                    f"{path.name!r} was written to or replaced while it was read.",
+                    "fit again when nobody writes; what this cost stays spent.",
+                )
+
+    def _guarded(self, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+        """Some items; where they end in an error because a file has changed, that is what is said."""
+        try:
+            yield from make()
+        except DataError:
+            self.check()
+            raise
+
+    def _own_names(self, path: Path) -> list[str]:
+        if self._suffix in CSV_SUFFIXES:
+            return csv_names(path)
+        return list(self._declared(path).names)
+
+    def _type(self, path: Path, name: str) -> Any:
+        return None if self._suffix in CSV_SUFFIXES else self._declared(path).field(name).type
+
+    def _declared(self, path: Path) -> pa.Schema:
+        read = pa_parquet.read_schema if self._suffix == ".parquet" else _arrow_schema
+        return attempt(partial(read, path), FAULTS, damaged(path))
+
+    def _parquet(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
+        file = attempt(partial(pa_parquet.ParquetFile, path), FAULTS, damaged(path))
+        with file:
+            kinds = file.schema_arrow
+            # Text stays the numbers that the file has for it, and what they stand for.
+            coded = [name for name in columns if _is_text(kinds.field(name).type)]
+            groups = range(file.num_row_groups)
+        for group in groups:
+            yield partial(self._group, path, coded, group, columns)
+
+    def _group(
+        self, path: Path, coded: Sequence[str], group: int, columns: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        """Rows of a group, read as they are asked for: a group may be all of a file."""
+        opened = partial(pa_parquet.ParquetFile, path, read_dictionary=list(coded), buffer_size=1 << 20)
+        with attempt(opened, FAULTS, damaged(path)) as file:
+            batches = partial(file.iter_batches, ROWS, [group], columns=list(columns), use_threads=False)
+            yield from self._tables(path, attempt(batches, FAULTS, damaged(path)))
+
+    def _arrow(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
+        def piece(number: int) -> list[pa.Table]:
+            with attempt(partial(_open_arrow, path, columns), FAULTS, damaged(path)) as file:
+                batch = attempt(partial(file.get_batch, number), FAULTS, damaged(path))
+                return [pa.Table.from_batches([batch]).select(list(columns))]
+
+        with attempt(partial(_open_arrow, path, columns), FAULTS, damaged(path)) as file:
+            numbers = range(file.num_record_batches)
+        for number in numbers:
+            yield partial(piece, number)
+
+    def _csv(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
+        batches = csv_batches(path, csv_types(columns, self._schema), damaged(path))
+        yield from gathered(batches)
+
+    def _tables(self, path: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        while (batch := attempt(partial(next, batches, None), FAULTS, damaged(path))) is not None:
+            yield pa.Table.from_batches([batch])
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
+    """Batches that come one after the other, as pieces that are worth another thread."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= ROWS:
+            yield partial(_as_tables, held)
+            held = []
+    if held:
+        yield partial(_as_tables, held)
+
+
+def table_files(path: Path) -> list[Path]:
+    """Files that a path means: itself, all tables in a folder, or those whose names have a pattern."""
+    if path.is_dir():
+        found = [each for each in path.iterdir() if each.name.endswith(SUFFIXES) and each.name[0] not in "._"]
+    elif any(sign in path.name for sign in "*?[") and not path.exists():
+        found = list(path.parent.glob(path.name))
+    else:
+        found = [path]
+    files = sorted(islice(found, 1 << 20))
+    if not files:
+        raise DataError(f"there is no table in {str(path)!r}.", f"name files that end in {_listed()}.")
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"there is no file {str(file)!r}.", "check the path.")
+        if not file.name.endswith(SUFFIXES):
+            raise DataError(f"{file.name!r} is neither CSV nor Parquet nor Arrow.", f"use {_listed()}.")
+    return files
+
+
+def _listed() -> str:
+    return f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+
+
+def _suffix(path: Path) -> str:
+    return next(suffix for suffix in SUFFIXES if path.name.endswith(suffix))
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What changes where a file is written to or replaced; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _as_tables(batches: Sequence[pa.RecordBatch]) -> Iterable[pa.Table]:
+    return [pa.Table.from_batches(batches)]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _open_arrow(path: Path, columns: Sequence[str]) -> Any:
+    return pa.ipc.open_file(pa.memory_map(str(path)))
+
+
+def _arrow_schema(path: Path) -> pa.Schema:
+    with pa.memory_map(str(path)) as mapped:
+        return pa.ipc.open_file(mapped).schema

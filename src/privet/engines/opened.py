@@ -1,0 +1,44 @@
+"""Which engine rows get: one in memory for what is there, one that reads on for what lies elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from privet.data import FileSource, Persons, Source, open_table, table_files
+from privet.engines.memory import MemoryEngine
+from privet.engines.protocol import Engine
+from privet.engines.spill import Folder
+from privet.engines.stream import SourceRows, StreamEngine
+from privet.errors import DataError
+from privet.schema import Schema
+
+
+def open_engine(
+    source: Any,
+    schema: Schema,
+    labels: Any = None,
+    progress: Callable[[float], None] | None = None,
+    persons: Persons | None = None,
+    spill: Folder = None,
+) -> Engine:
+    """Engine of a table; names and declared types are looked at now, rows when they are asked for."""
+    own = persons.columns if persons else []
+    needed = [*schema.feature_names, *([] if labels is not None else [schema.label.name]), *own]
+    lies_elsewhere = isinstance(source, str | Path)
+    if lies_elsewhere and labels is None and bool(own) == (persons is not None):
+        place = _opened(source, schema)
+        place.require(needed)
+        return StreamEngine(SourceRows(place, schema, persons, spill), progress)
+    table = open_table(source, schema)
+    if own and table.names is None:
+        raise DataError(
+            "an array does not say whose its rows are.", "pass unit=, an identifier for each row."
+        )
+    table.require(needed)
+    return MemoryEngine.of(table, schema, labels, progress, persons)
+
+
+def _opened(source: str | Path, schema: Schema) -> Source:
+    return FileSource(table_files(Path(source)), schema)
