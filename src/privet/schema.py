@@ -383,6 +383,11 @@ class Schema:
         return len(self.classes)
 
     @property
+    def n_scores(self) -> int:
+        """Scores of a row under an additive model: one a label, but one for two labels, or for a number."""
+        return 1 if isinstance(self.label, Target) or self.n_labels <= 2 else self.n_labels
+
+    @property
     def fingerprint(self) -> str:
         """A digest that models and ledger entries carry to say which contract they were made under."""
         text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))

@@ -98,8 +98,7 @@ def check_additive(additive: Additive, schema: Schema) -> None:
     check_bins(additive.bins, schema)
     _types(additive, intercept=np.float64, shapes=np.float64, leaves=np.float64)
     _types(additive, features=np.int32, turns=np.uint8)
-    n_labels, n_bins, n_trees = schema.n_labels, additive.bins.n_bins, additive.n_trees
-    n_scores = 1 if n_labels <= 2 else n_labels
+    n_scores, n_bins, n_trees = schema.n_scores, additive.bins.n_bins, additive.n_trees
     _require(additive.intercept.shape == (n_scores,), "number of scores")
     _require(additive.shapes.shape == (n_bins, n_scores), "shape")
     _require(additive.turns.shape == (n_bins, n_trees), "turns")

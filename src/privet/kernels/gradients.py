@@ -1,5 +1,7 @@
 """Exact counts and sums of bounded whole gradients by bin and by leaf: only the wall may call these.
 
+The gradient of a label is that of its clipped log-likelihood; that of a number is its residual, clipped.
+
 A row's gradient is a vector of integers whose norm never exceeds a bound, whatever the scores are:
 the bound is enforced on the integers themselves, after rounding.
 
@@ -15,12 +17,12 @@ import hashlib
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from privet.compiled import compiled, part, run, total
-from privet.kernels.score import BLOCK, bin_arrays, block_of_bins, load_bins, packed_turns, row_leaves
+from privet.kernels.score import BLOCK, bin_arrays, block_of_bins, load_bins, packed_turns, row_leaves, score
 from privet.structure import Additive, Bins
 
 FEW = 1 << 15
@@ -28,6 +30,27 @@ FEW = 1 << 15
 
 Kept = dict[str, Any] | None
 """What is kept of a batch: values by name, beside a copy or a digest of what they were made from."""
+
+
+class Numbers(NamedTuple):
+    """How cells of a target are numbers, and how residuals are gradients: all in widths of the clip.
+
+    Attributes
+    ----------
+    first : float
+        Number of the first cell.
+    step : float
+        From one cell to the next.
+    per_score : float
+        What a score of 1 is; 0 where there are labels and no numbers.
+    """
+
+    first: float
+    step: float
+    per_score: float
+
+
+LABELS = Numbers(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -42,11 +65,14 @@ class Grid:
         1 or 2.
     bound : int
         Most that the L1 norm, or the *squared* L2 norm, of a row's gradient can be, in units.
+    numbers : Numbers
+        Where a number is to be predicted.
     """
 
     fraction_bits: int
     norm: int
     bound: int
+    numbers: Numbers = LABELS
 
 
 def count_bins(bins: Bins, codes: np.ndarray, labels: np.ndarray, n_labels: int) -> np.ndarray:
@@ -191,19 +217,30 @@ def _digest(*arrays: np.ndarray) -> bytes:
     return digest.digest()
 
 
-def _limits(grid: Grid) -> tuple[float, float, int, int]:
+def residuals(additive: Additive, codes: np.ndarray, labels: np.ndarray, numbers: Numbers) -> np.ndarray:
+    """How far the number of each row is above its score, in widths, ``(rows,)``; not clipped."""
+    scores = score(additive, codes)[:, 0]
+    with np.errstate(all="ignore"):
+        return np.asarray(numbers.first + numbers.step * labels - numbers.per_score * scores)
+
+
+def _limits(grid: Grid) -> tuple[float, float, int, int, Numbers]:
     unit = float(1 << grid.fraction_bits)
-    return unit, (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit, grid.norm, grid.bound
+    clip = (grid.bound if grid.norm == 1 else grid.bound**0.5) / unit
+    return unit, clip, grid.norm, grid.bound, grid.numbers
 
 
 @part
-def row_gradient(score, label, unit, clip, norm, bound, real, out):  # type: ignore[no-untyped-def]
-    """Gradient of a row's clipped log-likelihood in whole units; never beyond the bound.
+def row_gradient(score, label, unit, clip, norm, bound, numbers, real, out):  # type: ignore[no-untyped-def]
+    """Gradient of a row's clipped loss in whole units; never beyond the bound.
 
     Rounding to the nearest unit, infinities and undefined scores can each break a bound that holds
     for real numbers. Hence the last step: take units from the largest entry until the bound holds.
     """
-    if len(score) == 1:
+    if numbers.per_score > 0:
+        residual = numbers.first + numbers.step * label - numbers.per_score * score[0]
+        real[0] = min(max(residual, -clip), clip) if residual == residual else 0.0
+    elif len(score) == 1:
         _binary_gradient(score[0], label, clip, real)
     else:
         _softmax_gradient(score, label, clip, norm, real)
@@ -325,7 +362,7 @@ def _add_gradients(cell, gradients, out):  # type: ignore[no-untyped-def]
 @compiled
 def _sum(  # type: ignore[no-untyped-def]
     begin, end, sums, scored, real, gradients,
-    bins, first, asked, leaf, leaves, labels, scores, intercept, unit, clip, norm, bound,
+    bins, first, asked, leaf, leaves, labels, scores, intercept, unit, clip, norm, bound, numbers,
 ):  # fmt: skip
     """Sums by bin of the asked features, or by leaf of the trees that are added to the scores."""
     n_scores, n_leaves = scores.shape[1], leaves.shape[1]
@@ -337,7 +374,7 @@ def _sum(  # type: ignore[no-untyped-def]
                 scored[i, k] = settled[i, k] + intercept[k]
         _add_trees(leaf[row:last], leaves, scored[: last - row])
         for i in range(len(label)):
-            row_gradient(scored[i], label[i], unit, clip, norm, bound, real, gradients[i])
+            row_gradient(scored[i], label[i], unit, clip, norm, bound, numbers, real, gradients[i])
         for j in asked:
             _add_gradients(bins[j, row:last], gradients, sums[first[j] : first[j + 1]])
         for t in range(len(leaves)):

@@ -149,9 +149,6 @@ class OfLastTrees:
                 f"ask for 1 to {self.additive.n_trees} of the last trees, not {self.n_trees}."
             )
 
-    def sizes(self, schema: Schema) -> tuple[int, int]:
-        return self.n_trees, schema.n_labels
-
 
 @dataclass(frozen=True)
 class LeafRows(OfLastTrees, Counts):
@@ -168,6 +165,9 @@ class LeafRows(OfLastTrees, Counts):
     predicts = (Label, Target)
     additive: Additive
     n_trees: int
+
+    def sizes(self, schema: Schema) -> tuple[int]:
+        return (self.n_trees,)
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         return kernel.count_leaves_of_last(self.additive, self.n_trees, batch.features, batch.kept)
@@ -187,6 +187,9 @@ class LeafGradients(OfLastTrees, Gradients):
     additive: Additive
     n_trees: int
 
+    def sizes(self, schema: Schema) -> tuple[int, int]:
+        return self.n_trees, schema.n_labels
+
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         asked = self.additive, self.n_trees, *batch[:2], self.grid(terms)
         return kernel.sum_gradients_by_leaf(*asked, batch.kept)
@@ -195,9 +198,12 @@ class LeafGradients(OfLastTrees, Gradients):
 def gradient_clip(n_labels: int, norm: int) -> Fraction:
     """Bound on a row's gradient: of its L1 norm, or of its squared L2 norm.
 
-    Two labels: ½, half of what the gradient of the log-likelihood can reach; the loss that this
-    clips is still proper. More labels: as large as the gradient is at equal scores.
+    A number, which has no labels: 1, since its residual is told in widths of the clip. Two labels: ½, half
+    of what the gradient of the log-likelihood can reach; the loss that this clips is still proper. More
+    labels: as large as the gradient is at equal scores.
     """
+    if n_labels == 0:
+        return Fraction(1)
     if n_labels <= 2:
         return Fraction(1, 2) if norm == 1 else Fraction(1, 4)
     return (2 if norm == 1 else 1) * (1 - Fraction(1, n_labels))
