@@ -1,4 +1,4 @@
-"""Shares of the labels for every row: the one way from codes to predictions, for models and for the wall.
+"""Shares of labels, or a number, for every row: one way from codes to predictions, for models and the wall.
 
 A row's shares follow from its own codes alone, whatever the other rows are.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from privet.compiled import quiet
 from privet.kernels.score import score
 from privet.kernels.vote import vote
-from privet.schema import Scalar
+from privet.schema import Scalar, Target
 from privet.structure import LeafVotes, Predictor
 
 SHARPNESS = 2.0
@@ -31,6 +31,16 @@ def row_shares(predictor: Predictor, codes: np.ndarray, n_labels: int) -> np.nda
         votes = vote(predictor.trees, codes, predictor.values)
         return vote_shares(votes, predictor.trees.n_trees, predictor.prior)
     return probabilities(score(predictor, codes), n_labels)
+
+
+@quiet
+def row_numbers(predictor: Predictor, codes: np.ndarray, target: Target) -> np.ndarray:
+    """Number for each row, ``(rows,)``, within the public range; an undefined one is its lower end."""
+    if isinstance(predictor, LeafVotes):
+        found = vote(predictor.trees, codes, predictor.values)[:, 0] / predictor.trees.n_trees
+    else:
+        found = score(predictor, codes)[:, 0]
+    return np.where(found == found, np.clip(found, target.lower, target.upper), target.lower)
 
 
 def best_labels(shares: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What was released: arrays and a privacy card. Nothing here can reach a row."""
 
-from privet.model.additive import AdditiveModel
+from privet.model.additive import AdditiveModel, AdditiveNumbers
 from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.forest import LabelForest
@@ -12,6 +12,7 @@ from privet.model.union import UnionForest
 __all__ = [
     "MODELS",
     "AdditiveModel",
+    "AdditiveNumbers",
     "CountForest",
     "LabelForest",
     "Model",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -13,10 +14,12 @@ from privet.data import encode, open_table
 from privet.errors import QuestionError
 from privet.kernels.predict import probabilities
 from privet.kernels.score import score
+from privet.model.base import ReleasedModel, largest_first
 from privet.model.card import PrivacyCard
 from privet.model.effects import effects
 from privet.model.frames import Explanation, explanation, leaves_frame, shapes_frame
-from privet.model.labels import LabelModel, largest_first
+from privet.model.labels import LabelModel
+from privet.model.numbers import NumberModel, ResidualSizes
 from privet.model.rules import Rules, places
 from privet.model.sections import FeaturePairs, FeatureShapes, LabelShares, Section, Sizes
 from privet.model.tree import Said, ShownTree, check_tree
@@ -34,6 +37,7 @@ ODDS = (
     "The odds of a label as one feature changes and all others stay average, times or divided by "
     "what they are for an average row; labels that a feature moves little are grey"
 )
+NUMBERS = "What is added to {} as one feature changes and all others stay average"
 BANDS = (
     "The band is two standard deviations on either side: what would change if noise and trees "
     "were drawn anew. Grey hills show where rows are."
@@ -46,26 +50,14 @@ TOGETHER = (
 
 
 @dataclass(frozen=True, repr=False)
-class AdditiveModel(LabelModel):
-    """An additive model: a shape for every feature, and trees for what shapes cannot say.
-
-    Attributes
-    ----------
-    additive : Additive
-    bin_shares : float64 (bins,)
-        Noisy share of the rows in each bin of a feature.
-    bands : float64 (bins,)
-        Standard deviation that the noise leaves in a shape.
-    schema : Schema
-    card : PrivacyCard
-    """
+class AdditiveShapes(ReleasedModel):
+    """What additive models of labels and of numbers have in common."""
 
     additive: Additive
     bin_shares: np.ndarray
     bands: np.ndarray
     schema: Schema
     card: PrivacyCard
-    kind: ClassVar[str] = "additive"
     title: ClassVar[str] = "An additive model"
 
     @property
@@ -84,8 +76,8 @@ class AdditiveModel(LabelModel):
     def tree(self, number: int = 0) -> ShownTree:
         """One tree, to be shown: what its leaves add to the scores."""
         check_tree(number, self.additive.n_trees)
-        trees, n_labels = oblivious(self.additive, number, self.schema), self.schema.n_labels
-        return ShownTree(trees, 0, self.schema, lambda node: self._said(number, node), n_labels)
+        trees, n_colours = oblivious(self.additive, number, self.schema), max(self.additive.n_scores, 2)
+        return ShownTree(trees, 0, self.schema, lambda node: self._said(number, node), n_colours)
 
     def explain(self, source: Any) -> Explanation:
         """Why rows are told what they are told: what each feature adds to their scores, with its noise.
@@ -113,15 +105,31 @@ class AdditiveModel(LabelModel):
 
     def sections(self) -> Iterator[Section]:
         """What an average row hears, what matters, every feature's shape, and pairs of features."""
-        told, names = effects(self), list(map(str, self.schema.classes))
+        told = effects(self)
         drawn = (self.schema, self.additive.bins, self.bin_shares, told)
-        base = probabilities(told.base[None], len(names))[0]
-        yield LabelShares("Before any feature is looked at", AVERAGE, names, base)
+        yield self._average(told.base)
         yield Sizes("What matters", MATTERS, self.schema.feature_names, told.importances, told.noise)
-        axis = CHANCES.format(names[-1]) if self.additive.n_scores == 1 else ODDS
-        yield FeatureShapes("Feature by feature", f"{axis}. {BANDS}", *drawn)
+        yield FeatureShapes("Feature by feature", f"{self._axis}. {BANDS}", *drawn)
         if told.pairs:
             yield FeaturePairs("Together", TOGETHER.format(self.additive.n_trees), *drawn)
+
+    @abstractmethod
+    def _average(self, base: np.ndarray) -> Section:
+        """What an average row hears."""
+
+    @property
+    @abstractmethod
+    def _predicted(self) -> dict[str, Any]:
+        """What is predicted, as plain data."""
+
+    @property
+    @abstractmethod
+    def _axis(self) -> str:
+        """What shapes are drawn in."""
+
+    @abstractmethod
+    def _scored(self, scores: np.ndarray) -> tuple[str, ...]:
+        """What the leaf of a tree adds to the scores, in words."""
 
     def describe(self) -> dict[str, Any]:
         """Structure and size, as plain data."""
@@ -131,7 +139,7 @@ class AdditiveModel(LabelModel):
             "trees": self.additive.n_trees,
             "depth": self.additive.depth,
             "leaves": int(np.prod(self.additive.leaves.shape[:2])),
-            "labels": list(self.schema.classes),
+            **self._predicted,
             "importance by feature": self.importances(),
         }
 
@@ -161,19 +169,101 @@ class AdditiveModel(LabelModel):
         additive, schema = Additive(bins, *parts), Schema.from_dict(header["schema"])
         check_additive(additive, schema)
         card = PrivacyCard(**header["card"])
-        return cls(additive, arrays["bin_shares"], arrays["bands"], schema, card)
+        return cls(additive, arrays["bin_shares"], arrays["bands"], schema, card, **cls._more(schema, arrays))
+
+    @classmethod
+    def _more(cls, schema: Schema, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """What else a kind of model holds; a schema that predicts something else is refused."""
+        _ = schema.classes
+        return {}
 
     def _said(self, tree: int, node: int) -> Said:
         """What a leaf adds to the scores; an inner node adds nothing itself."""
         leaves = self.additive.leaves[tree]
         if node < len(leaves):
             return Said(())
-        scores, values = leaves[node - len(leaves)], self.schema.classes
+        scores = leaves[node - len(leaves)]
         clear = float(np.abs(scores).max() / max(np.abs(leaves).max(), 1e-12))
+        leans = int(scores[0] > 0) if len(scores) == 1 else int(scores.argmax())
+        return Said(self._scored(scores), leans, clear)
+
+
+@dataclass(frozen=True, repr=False)
+class AdditiveModel(AdditiveShapes, LabelModel):
+    """An additive model: a shape for every feature, and trees for what shapes cannot say.
+
+    Attributes
+    ----------
+    additive : Additive
+    bin_shares : float64 (bins,)
+        Noisy share of the rows in each bin of a feature.
+    bands : float64 (bins,)
+        Standard deviation that the noise leaves in a shape.
+    schema : Schema
+    card : PrivacyCard
+    """
+
+    kind: ClassVar[str] = "additive"
+
+    @property
+    def _predicted(self) -> dict[str, Any]:
+        return {"labels": list(self.schema.classes)}
+
+    def _average(self, base: np.ndarray) -> Section:
+        names = list(map(str, self.schema.classes))
+        shares = probabilities(base[None], len(names))[0]
+        return LabelShares("Before any feature is looked at", AVERAGE, names, shares)
+
+    @property
+    def _axis(self) -> str:
+        return CHANCES.format(self.schema.classes[-1]) if self.additive.n_scores == 1 else ODDS
+
+    def _scored(self, scores: np.ndarray) -> tuple[str, ...]:
+        values = self.schema.classes
         if len(scores) == 1:
-            return Said((f"{scores[0]:+.3f} for {values[-1]}",), int(scores[0] > 0), clear)
+            return (f"{scores[0]:+.3f} for {values[-1]}",)
         order = np.argsort(-np.abs(scores))[:2]
-        return Said(tuple(f"{scores[k]:+.3f} for {values[k]}" for k in order), int(scores.argmax()), clear)
+        return tuple(f"{scores[k]:+.3f} for {values[k]}" for k in order)
+
+
+@dataclass(frozen=True, repr=False)
+class AdditiveNumbers(AdditiveShapes, NumberModel):
+    """An additive model of a number: its scores are numbers in the target's own unit.
+
+    Attributes
+    ----------
+    additive, bin_shares, bands, schema, card : as for `AdditiveModel`
+    sizes : ResidualSizes
+        What was released of how far rows are from their prediction.
+    """
+
+    sizes: ResidualSizes
+    kind: ClassVar[str] = "additive-numbers"
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model's file."""
+        header, arrays = super().to_file()
+        return header, {**arrays, "edges": self.sizes.edges, "sizes": self.sizes.rows}
+
+    @classmethod
+    def _more(cls, schema: Schema, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        _ = schema.target
+        return {"sizes": ResidualSizes.checked(arrays["edges"], arrays["sizes"])}
+
+    @property
+    def _predicted(self) -> dict[str, Any]:
+        target = self.schema.target
+        return {"target": f"{target.name} from {target.lower:,} to {target.upper:,}"}
+
+    def _average(self, base: np.ndarray) -> Section:
+        return Section("Before any feature is looked at", f"{AVERAGE} {base[0]:,.6g}.")
+
+    @property
+    def _axis(self) -> str:
+        return NUMBERS.format(self.schema.label.name)
+
+    def _scored(self, scores: np.ndarray) -> tuple[str, ...]:
+        return (f"{scores[0]:+,.4g}",)
 
 
 def oblivious(additive: Additive, tree: int, schema: Schema) -> CompleteTrees:

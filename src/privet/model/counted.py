@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from privet.model.base import largest_first
 from privet.model.gains import split_gains
-from privet.model.labels import LabelModel, largest_first
+from privet.model.labels import LabelModel
 from privet.model.rules import Rules, Trees
 from privet.model.sections import MOST_RULES, ONE_TREE, LabelShares, RuleList, Section, Sizes, TreePicture
 from privet.model.tree import Said, ShownTree, check_tree, counts_said

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from privet.model.additive import AdditiveModel
+    from privet.model.additive import AdditiveShapes
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Effects:
     weights: Mapping[tuple[int, int], float]
 
 
-def effects(model: AdditiveModel) -> Effects:
+def effects(model: AdditiveShapes) -> Effects:
     """Part all trees of a model, and add up what each feature and each pair of features does."""
     additive, places = model.additive, model.additive.bins.slices
     shares = [model.bin_shares[place] for place in places]

@@ -16,10 +16,11 @@ from privet.model.effects import effects
 from privet.model.rules import Rules, path_masks, places
 from privet.model.words import condition_text
 from privet.notebook import facts_html
+from privet.schema import Target
 from privet.structure import CompleteTrees
 
 if TYPE_CHECKING:
-    from privet.model.additive import AdditiveModel
+    from privet.model.additive import AdditiveShapes
 
 SHOWN_ROWS = 5
 """Rows of an explanation that a notebook shows."""
@@ -33,7 +34,7 @@ class Explanation:
     ----------
     features : sequence of str
     scores : sequence of str
-        What the scores are of: the second of two labels, or every label.
+        What the scores are of: the second of two labels, every label, or the number itself.
     base : float64 (scores,)
         What an average row hears.
     parts : float64 (rows, features, scores)
@@ -90,7 +91,7 @@ class Explanation:
         return numbers + ("" if noise is None else f" ± {noise:.3f}")
 
 
-def explanation(model: AdditiveModel, codes: np.ndarray, scores: np.ndarray) -> Explanation:
+def explanation(model: AdditiveShapes, codes: np.ndarray, scores: np.ndarray) -> Explanation:
     """Parts of the scores that rows of some codes have."""
     told, bins = effects(model), model.additive.bins
     found = np.stack([bin_of(model, j)[column] + bins.first[j] for j, column in enumerate(codes)])
@@ -100,7 +101,7 @@ def explanation(model: AdditiveModel, codes: np.ndarray, scores: np.ndarray) -> 
     return Explanation(names, score_names(model), told.base, parts, told.bands[found].T, together)
 
 
-def shapes_frame(model: AdditiveModel) -> pa.Table:
+def shapes_frame(model: AdditiveShapes) -> pa.Table:
     """A line a bin of a feature: ``feature``, ``values``, ``share`` of the noisy rows, ``band``, and effects.
 
     ``effect`` (of several labels ``effect of …``, one each) is what the bin adds to a score, trees included;
@@ -119,7 +120,7 @@ def shapes_frame(model: AdditiveModel) -> pa.Table:
     return pa.table(columns | _scores("released", score_names(model), model.additive.shapes))
 
 
-def leaves_frame(model: AdditiveModel, trees: Iterable[CompleteTrees]) -> pa.Table:
+def leaves_frame(model: AdditiveShapes, trees: Iterable[CompleteTrees]) -> pa.Table:
     """A line a leaf: ``tree``, ``leaf``, ``conditions`` that lead to it, and what it adds to each score."""
     lines = []
     for number, tree in enumerate(trees):
@@ -148,13 +149,15 @@ def rules_frame(rules: Rules) -> pa.Table:
     )
 
 
-def bin_of(model: AdditiveModel, feature: int) -> np.ndarray:
+def bin_of(model: AdditiveShapes, feature: int) -> np.ndarray:
     """Bin of every code of a feature."""
     return places(model.additive.bins.views, feature, model.schema.features[feature].n_codes)
 
 
-def score_names(model: AdditiveModel) -> list[str]:
+def score_names(model: AdditiveShapes) -> list[str]:
     """What the scores are of."""
+    if isinstance(model.schema.label, Target):
+        return [model.schema.label.name]
     names = list(map(str, model.schema.classes))
     return names[-1:] if model.additive.n_scores == 1 else names
 

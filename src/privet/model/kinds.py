@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from privet.errors import ModelFileError, PrivetError, QuestionError
-from privet.model.additive import AdditiveModel
+from privet.model.additive import AdditiveModel, AdditiveNumbers
 from privet.model.counts import CountForest
 from privet.model.file import read_model
 from privet.model.forest import LabelForest
@@ -17,7 +17,14 @@ from privet.model.union import UnionForest
 
 M = TypeVar("M", bound=Model)
 
-MODELS: tuple[type[Model], ...] = (AdditiveModel, CountForest, LabelForest, RuleForest, UnionForest)
+MODELS: tuple[type[Model], ...] = (
+    AdditiveModel,
+    AdditiveNumbers,
+    CountForest,
+    LabelForest,
+    RuleForest,
+    UnionForest,
+)
 """All classes of models. A further one needs this line and its own file."""
 
 KINDS: Mapping[str, type[Model]] = {model.kind: model for model in MODELS}

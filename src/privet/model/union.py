@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privet.errors import QuestionError
+from privet.model.base import largest_first
 from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.gains import as_shares, told_apart
-from privet.model.labels import LabelModel, largest_first
+from privet.model.labels import LabelModel
 from privet.model.rules import Rules
 from privet.model.sections import Section
 from privet.model.tree import ShownTree

@@ -144,16 +144,22 @@ def feature_caption(shapes: Shapes, feature: int) -> str:
         return ""
     values = shapes.effects.single[place]
     score = 0 if shapes.binary else int((shown.bin_shares[place] @ np.abs(values)).argmax())
-    bins, chances = (
-        feature_bins(shown, feature),
-        probabilities(shapes.effects.base + values, len(shapes.names)),
-    )
+    bins = feature_bins(shown, feature)
     label = -1 if shapes.binary else score
     ends = [int(np.where(held, sign * values[:, score], -np.inf).argmax()) for sign in (-1, 1)]
-    texts = [f"{condition_text(told, bins == b) or 'anywhere'} ({chances[b, label]:.1%})" for b in ends]
+    told_of = _values_told(shapes, values, label)
+    texts = [f"{condition_text(told, bins == b) or 'anywhere'} ({told_of[b]})" for b in ends]
     if ends[0] == ends[1]:
         return ""
     return f"{shapes.names[label]}: least where {texts[0]}, most where {texts[1]}."
+
+
+def _values_told(shapes: Shapes, values: np.ndarray, label: int) -> list[str]:
+    """What an average row would be told with each of some values of one feature."""
+    if shapes.number:
+        return [f"{value:,.5g}" for value in (shapes.effects.base + values)[:, 0]]
+    chances = probabilities(shapes.effects.base + values, len(shapes.names))
+    return [f"{chance:.1%}" for chance in chances[:, label]]
 
 
 def _pairs(told: FeaturePairs) -> list[str]:
@@ -166,7 +172,8 @@ def _pairs(told: FeaturePairs) -> list[str]:
         picture = new_figure(3.8, 3.2)
         shapes.draw_pair(picture.add_subplot(), pair, scores[pair])
         label = shapes.names[-1 if shapes.binary else scores[pair]]
-        words = f"Blue: {label} is more likely than both alone say; red: less. Widths are shares of rows."
+        more = "is more" if shapes.number else "is more likely"
+        words = f"Blue: {label} {more} than both alone say; red: less. Widths are shares of rows."
         drawn.append(figure(svg_of(picture), f"{names[pair[0]]} × {names[pair[1]]}", words))
     most = max(shapes.effects.weights.values())
     rows = [
@@ -197,7 +204,8 @@ def pair_words(shapes: Shapes, pair: tuple[int, int], score: int) -> str:
     texts = [condition_text(shapes.schema.features[j], mask) for j, mask in zip(pair, masks, strict=True)]
     label = shapes.names[-1 if shapes.binary else score]
     way = "more" if value[a, b] > 0 else "less"
-    return f"{label} {way} likely where {' and '.join(text for text in texts if text)}"
+    likely = "" if shapes.number else " likely"
+    return f"{label} {way}{likely} where {' and '.join(text for text in texts if text)}"
 
 
 def _rules(told: RuleList) -> list[str]:

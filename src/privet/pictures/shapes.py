@@ -11,7 +11,7 @@ from privet.model.rules import places
 from privet.model.sections import FeatureShapes
 from privet.model.words import written
 from privet.pictures.style import BLUE, FAINT, GRID, INK, SOFT, clean, label_colour, new_figure, plain
-from privet.schema import Categorical, Continuous
+from privet.schema import Categorical, Continuous, Target
 
 SURE = 2.0
 """Standard deviations of noise that a band shows on either side."""
@@ -36,13 +36,15 @@ class Shapes:
     def __init__(self, told: FeatureShapes) -> None:
         self.told, self.effects, self.schema = told, told.effects, told.schema
         effects = told.effects
-        self.names = [str(value) for value in told.schema.classes]
+        self.number = isinstance(told.schema.label, Target)
+        self.names = [told.schema.label.name] if self.number else list(map(str, told.schema.classes))
         self.binary = len(effects.base) == 1
         # Bins with hardly a row have wide bands, and would flatten all others.
         held = told.bin_shares > 0.002
         wide = SURE * effects.bands[held, None]
-        low = min(float((effects.single[held] - wide).min(initial=0.0)), -0.1)
-        high = max(float((effects.single[held] + wide).max(initial=0.0)), 0.1)
+        least = 1e-9 if self.number else 0.1
+        low = min(float((effects.single[held] - wide).min(initial=0.0)), -least)
+        high = max(float((effects.single[held] + wide).max(initial=0.0)), least)
         margin = 0.05 * (high - low)
         self.low, self.high = low - 3 * margin, high + margin
 
@@ -192,8 +194,10 @@ class Shapes:
             self._legend(axes, shown)
 
     def _scale(self, axis: Any) -> None:
-        """Ticks in chances of the second label, or in factors of a label's odds."""
-        if self.binary:
+        """Ticks in chances of the second label, in factors of a label's odds, or in the target's own unit."""
+        if self.number:
+            axis.set_major_formatter(lambda value, _: f"{value:+,.6g}" if value else "0")
+        elif self.binary:
             grid = np.linspace(self.low, self.high, 2001)
             chance = probabilities(self.effects.base + grid[:, None], 2)[:, 1]
             kept = [c for c in CHANCES if chance[0] < c < chance[-1]]
