@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privet import (
     BoostingClassifier,
+    BoostingRegressor,
     CountForestClassifier,
     CountingTreeClassifier,
     GreedyForestClassifier,
@@ -22,6 +23,8 @@ from privet import (
 ESTIMATORS = [
     BoostingClassifier(epsilon=5.0, schema="from-data"),
     BoostingClassifier(epsilon=5.0, delta=1e-6, schema="from-data"),
+    BoostingRegressor(epsilon=5.0, schema="from-data"),
+    BoostingRegressor(epsilon=5.0, delta=1e-6, schema="from-data"),
     MajorityForestClassifier(epsilon=5.0, schema="from-data", n_trees=10),
     CountForestClassifier(epsilon=5.0, schema="from-data"),
     CountingTreeClassifier(epsilon=5.0, schema="from-data"),
@@ -33,6 +36,8 @@ ESTIMATORS = [
 FRESH_NOISE = "compares two fits, and every fit draws fresh noise that no seed can fix"
 EXPECTED_TO_FAIL = {
     "check_classifier_data_not_an_array": FRESH_NOISE,
+    "check_regressor_data_not_an_array": FRESH_NOISE,
+    "check_regressors_int": FRESH_NOISE,
     "check_supervised_y_2d": FRESH_NOISE,
     "check_fit_idempotent": FRESH_NOISE,
 }

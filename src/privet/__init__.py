@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from privet.estimators import (
         BoostingClassifier,
+        BoostingRegressor,
         CountForestClassifier,
         CountingTreeClassifier,
         GreedyForestClassifier,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from privet.exports import export_onnx, export_sql
     from privet.model import (
         AdditiveModel,
+        AdditiveNumbers,
         CountForest,
         LabelForest,
         PrivacyCard,
@@ -53,7 +55,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditiveModel",
+    "AdditiveNumbers",
     "BoostingClassifier",
+    "BoostingRegressor",
     "Budget",
     "BudgetError",
     "BudgetExceeded",

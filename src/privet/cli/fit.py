@@ -10,7 +10,7 @@ import typer
 
 from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
 from privet.cli.budget import account_state, show_account
-from privet.cli.learners import Learner, make_estimator, with_parameters
+from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
 from privet.cli.output import out, require_new_file, show_json
 from privet.data.table import require_table_file
 from privet.estimators.base import PrivateEstimator
@@ -35,10 +35,11 @@ def fit(
 
     Everything that can be checked without reading rows is checked before anything is charged.
     """
-    estimator = make_estimator(learner, epsilon, parameters)
+    asked = make_estimator(learner, epsilon, parameters)
     require_table_file(data)
     require_new_file(out_file)
     contract = Schema.load(schema)
+    estimator = predicting(asked, contract)
     account = open_account(data, ledger, name)
     with progress_bar("fitting", sys.stderr.isatty() and not as_json) as progress:
         estimator.fit(protect(data, contract, account, progress=progress))

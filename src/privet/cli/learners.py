@@ -10,9 +10,10 @@ from typing import Annotated, Any, Optional
 import typer
 
 from privet.errors import QuestionError
-from privet.estimators import CLASSIFIERS
-from privet.estimators.base import PrivateClassifier
+from privet.estimators import CLASSIFIERS, REGRESSORS
+from privet.estimators.base import PrivateClassifier, PrivateEstimator
 from privet.learners.parameters import Parameter, declared
+from privet.schema import Schema, Target
 
 OF = "of_learner_"
 """Before the names of learners' parameters: a command may have one of the same name."""
@@ -59,6 +60,17 @@ def make_estimator(learner: str, epsilon: Any, parameters: Mapping[str, Any]) ->
     estimator = CLASSIFIERS[learner](epsilon=epsilon, **parameters)
     _ = estimator.budget
     return estimator
+
+
+def predicting(estimator: PrivateClassifier, schema: Schema) -> PrivateEstimator:
+    """The estimator, or that of numbers with the same name and parameters where the schema has a target."""
+    if not isinstance(schema.label, Target):
+        return estimator
+    if estimator.name not in REGRESSORS:
+        raise QuestionError(f"{estimator.name} predicts no numbers.", f"use {' or '.join(REGRESSORS)}.")
+    kind = REGRESSORS[estimator.name]
+    known = kind().get_params()
+    return kind(**{name: value for name, value in estimator.get_params().items() if name in known})
 
 
 def flag(name: str, parameter: Parameter) -> str:

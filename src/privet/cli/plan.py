@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.arguments import Json
-from privet.cli.learners import Learner, make_estimator, with_parameters
+from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
 from privet.cli.output import facts, out, require_new_picture, show_json, table
 from privet.learners.plan import FitPlan
 from privet.pictures.plan import draw_plan
@@ -32,11 +32,12 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a fit would ask and build. Reads no row and costs nothing."""
-    estimator = make_estimator(learner, epsilon, parameters)
+    asked = make_estimator(learner, epsilon, parameters)
     if plot is not None:
         require_matplotlib()
         require_new_picture(plot)
-    planned = estimator.plan(Schema.load(schema), rows)
+    contract = Schema.load(schema)
+    planned = predicting(asked, contract).plan(contract, rows)
     if plot is not None:
         save_picture(draw_plan(planned), plot)
     if as_json:

@@ -9,12 +9,15 @@ from privet.estimators.classifiers import (
     MajorityForestClassifier,
 )
 from privet.estimators.count_forest import CountForestClassifier
+from privet.estimators.regressors import REGRESSORS, BoostingRegressor
 from privet.estimators.score import PrivateScore, private_score
 from privet.estimators.selection import PrivateSelection
 
 __all__ = [
     "CLASSIFIERS",
+    "REGRESSORS",
     "BoostingClassifier",
+    "BoostingRegressor",
     "CountForestClassifier",
     "CountingTreeClassifier",
     "GreedyForestClassifier",

@@ -263,6 +263,11 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return np.asarray(self.model_.predict(rows))
 
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Lower and upper end for each row, ``(rows, 2)``, that hold a share of all rows' numbers."""
+        rows = self._rows(X)
+        return np.asarray(self.model_.predict_interval(rows, coverage))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from privet.answers import NoisySums
 from privet.errors import BudgetExceeded
 from privet.learners.boosting.bins import (
     Margin,
@@ -21,8 +22,9 @@ from privet.learners.boosting.bins import (
     truncated_normal,
 )
 from privet.learners.boosting.loss import loss_of
+from privet.learners.boosting.numbers import Numbers
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings
-from privet.learners.boosting.plan import Plan, make_plan
+from privet.learners.boosting.plan import Plan, whole_plan
 from privet.learners.boosting.shapes import (
     InterceptFilter,
     ShapePrior,
@@ -36,17 +38,14 @@ from privet.learners.boosting.shapes import (
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
 from privet.learners.boosting.zoom import (
     Ranks,
-    after_zoom,
     zoom_bins,
-    zoom_charges,
-    zoom_share,
     zoomed,
 )
 from privet.learners.purse import Purse, sd_of
-from privet.model import AdditiveModel, PrivacyCard
+from privet.model import AdditiveModel, AdditiveNumbers, PrivacyCard
 from privet.privacy import Budget, Protected
 from privet.privacy.question import Question
-from privet.privacy.questions.boosting import BinGradients, LeafRows
+from privet.privacy.questions.boosting import LeafRows
 from privet.structure import Additive
 
 Answer = TypeVar("Answer")
@@ -62,26 +61,26 @@ class Fit:
         self.loss = loss_of(protected.schema)
         self.purse = Purse.of(budget)
 
-    def learn(self, passes: int | None, stamp: Callable[[Mapping[str, Any]], PrivacyCard]) -> AdditiveModel:
+    def learn(
+        self, passes: int | None, stamp: Callable[[Mapping[str, Any]], PrivacyCard]
+    ) -> AdditiveModel | AdditiveNumbers:
         """Ask everything and return the model."""
         schema, before = self.protected.schema, len(self.protected.asked)
         totals, spent = self._ask_labels()
         n_rows = self._n_rows(totals)
-        zoom = zoom_share(self.purse, n_rows, schema, self.loss, passes)
-        plan = make_plan(
-            n_rows, len(schema.features), self.loss, self.purse, spent + zoom, after_zoom(passes, zoom)
-        )
-        charges = plan.charges(self.purse, len(schema.features), self.loss)
-        self.protected.refine([*zoom_charges(self.purse, self.loss, zoom, len(schema.features)), *charges])
+        plan = whole_plan(n_rows, schema, self.loss, self.purse, spent, passes)
+        self.protected.refine(plan.charges(self.purse, len(schema.features), self.loss))
+        totals = self._about_mean(plan.width_share, totals, n_rows)
         ranks: Ranks = ()
-        if zoom:
-            totals, ranks = self._zoom(zoom, totals, n_rows)
+        if plan.zoom_share:
+            totals, ranks = self._zoom(plan.zoom_share, totals, n_rows)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, ranks)
         intercept = InterceptFilter(start, n_rows)
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:
             additive = self._fit_trees(plan, additive, margins, shapes, intercept, n_rows)
+        self._narrow(additive, plan.width_share)
         n_trees = plan.rounds * plan.n_trees
         sizes = {
             "questions": len(self.protected.asked) - before,
@@ -90,10 +89,13 @@ class Fit:
         }
         bin_shares = np.concatenate([margin.shares for margin in margins])
         bands = self._bands(plan, margins, start, shapes)
-        return AdditiveModel(additive, bin_shares, bands, schema, stamp(sizes))
+        return self.loss.model(additive, bin_shares, bands, schema, stamp(sizes))
 
     def _ask(self, question: Question[Answer], share: Fraction) -> Answer:
         return self.protected.ask(question, self.purse.cost(share))
+
+    def _ask_sums(self, question: Question[NoisySums], share: Fraction) -> np.ndarray:
+        return self._ask(question, share).values * self.loss.gradient_unit
 
     def _reserve(self) -> Opening:
         """Charge the whole fit in the first way that the account can pay."""
@@ -142,6 +144,23 @@ class Fit:
         bound = self.protected.schema.max_rows or inf
         return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.loss.n_columns), 1.0, bound)[0]
 
+    def _about_mean(self, share: Fraction, totals: Totals, n_rows: float) -> Totals:
+        """Of numbers: see to it that residuals are about their mean, and cut where they are."""
+        if not isinstance(self.loss, Numbers):
+            return totals
+        before = self.loss
+        self.loss = before.about(totals, n_rows)
+        if share:
+            self._narrow(None, share)
+            self.loss = self.loss.of_deviation()
+        return self.loss.recast(totals, before)
+
+    def _narrow(self, additive: Additive | None, share: Fraction) -> None:
+        """Of numbers: cut residuals at what their sizes tell."""
+        if isinstance(self.loss, Numbers) and share:
+            noisy = self._ask(self.loss.width_rows(additive), share)
+            self.loss = self.loss.narrowed(noisy.values, sqrt(noisy.variance))
+
     def _zoom(self, share: Fraction, totals: Totals, n_rows: float) -> tuple[Totals, Ranks]:
         """Where people are within the public ranges, and what the answer adds to the totals."""
         schema, bins = self.protected.schema, zoom_bins(self.protected.schema)
@@ -187,6 +206,7 @@ class Fit:
     ) -> Additive:
         """Passes over the shapes: noisy gradients by bin, a step of every asked shape."""
         asked = shapes.stronger(plan.least_energy)
+        self._narrow(additive, plan.width_share)
         sd = self._gradient_sd(len(asked), plan.shape_pass_share)
         asked_margins = [margins[j] for j in asked]
         steps = ShapeSteps(
@@ -201,7 +221,7 @@ class Fit:
         )
         where = [additive.bins.slices[j] for j in asked]
         for _ in range(plan.shape_passes):
-            noisy = self._ask(self.loss.bin_gradients(additive, asked), plan.shape_pass_share).values
+            noisy = self._ask_sums(self.loss.bin_gradients(additive, asked), plan.shape_pass_share)
             pooled, moves = steps.take([noisy[place] for place in where])
             values = additive.shapes.copy()
             for place, move in zip(where, moves, strict=True):
@@ -225,6 +245,7 @@ class Fit:
         if not weights.any():
             weights += 1.0
         weights = weights / weights.sum()
+        self._narrow(additive, plan.width_share)
         for _ in range(plan.rounds):
             features, turns = draw_trees(
                 additive.bins, margins, shapes.values, weights, plan.n_trees, plan.depth, self.random
@@ -241,12 +262,12 @@ class Fit:
         self, plan: Plan, additive: Additive, intercept: InterceptFilter, n_rows: float
     ) -> tuple[Additive, LeafSteps]:
         rows_share, gradients_share = plan.leaf_shares(self.purse)
-        sd = sd_of(plan.leaf_gradients(self.purse, self.loss))
+        sd = self.loss.gradient_unit * sd_of(plan.leaf_gradients(self.purse, self.loss))
         noisy_rows = self._ask(LeafRows(additive, plan.n_trees), rows_share)
         steps = LeafSteps(noisy_rows.values, n_rows, sd, plan, self.purse, self.loss)
         sum_variance = sd**2 * (1 << plan.depth) / plan.n_trees
         for _ in range(plan.tree_passes):
-            noisy = self._ask(self.loss.leaf_gradients(additive, plan.n_trees), gradients_share).values
+            noisy = self._ask_sums(self.loss.leaf_gradients(additive, plan.n_trees), gradients_share)
             leaves = additive.leaves.copy()
             pooled, move = steps.take(noisy, leaves[-plan.n_trees :])
             leaves[-plan.n_trees :] += move
@@ -255,7 +276,8 @@ class Fit:
         return additive, steps
 
     def _gradient_sd(self, n_shapes: int, share: Fraction) -> float:
-        return sd_of(BinGradients.plan(self.purse.cost(share), n_shapes, self.loss.n_labels))
+        planned = self.loss.shape_kind.plan(self.purse.cost(share), n_shapes, self.loss.n_labels)
+        return self.loss.gradient_unit * sd_of(planned)
 
     def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start, shapes: Shapes) -> np.ndarray:
         """Posterior deviation of every shape's values, after the counts and the passes over it."""

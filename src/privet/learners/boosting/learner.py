@@ -12,7 +12,7 @@ from privet.learners.boosting.preview import preview
 from privet.learners.learner import Learner, delta
 from privet.learners.parameters import seed, whole
 from privet.learners.plan import FitPlan
-from privet.model import AdditiveModel
+from privet.model import AdditiveModel, AdditiveNumbers
 from privet.privacy import Protected
 from privet.schema import Schema
 
@@ -76,7 +76,7 @@ class Boosting(Learner):
     )
     random_state: Any = seed()
 
-    def learn(self, protected: Protected) -> AdditiveModel:
+    def learn(self, protected: Protected) -> AdditiveModel | AdditiveNumbers:
         """See `Learner.learn`."""
         fit = Fit(protected, self.budget, check_random_state(self.random_state))
         return fit.learn(self.passes, self.stamp(protected))

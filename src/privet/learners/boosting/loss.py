@@ -1,15 +1,20 @@
-"""What a fit lowers, and how rows are asked about it: the loss of labels."""
+"""What a fit lowers, and how rows are asked about it: the log loss of labels, or `Numbers`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from privet.answers import NoisySums
 from privet.learners.boosting.bins import Totals, class_shares
+from privet.learners.boosting.numbers import Numbers
 from privet.learners.boosting.shapes import Start
+from privet.model import AdditiveModel, PrivacyCard
 from privet.privacy.question import Question
-from privet.privacy.questions.boosting import BinGradients, BinRows, LabelRows, LeafGradients
-from privet.schema import Schema
+from privet.privacy.questions.boosting import BinGradients, BinRows, LabelRows, LeafGradients, gradient_clip
+from privet.schema import Schema, Target
 from privet.structure import Additive, Bins
 
 
@@ -30,6 +35,18 @@ class Labels:
     bin_kind: ClassVar[type[Question[Any]]] = BinRows
     """Question of every feature's cells."""
 
+    shape_kind: ClassVar[type[Question[Any]]] = BinGradients
+    """Question of a pass over shapes."""
+
+    leaf_kind: ClassVar[type[Question[Any]]] = LeafGradients
+    """Question of a pass over trees."""
+
+    label_error: ClassVar[float] = 0.16
+    """Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
+
+    finds_width: ClassVar[bool] = False
+    """Whether gradients are clipped at a width that is to be found."""
+
     curvature: ClassVar[float] = 0.25
     """Largest second derivative of a row's loss in one score, p(1 − p), for two labels and for more.
 
@@ -38,6 +55,14 @@ class Labels:
     every pass. Divided by the bound, trees that all say the same take steps that a momentum of m keeps stable
     up to 2 + 2m.
     """
+
+    gradient_unit: ClassVar[float] = 1.0
+    """What a sum of gradients is worth as it is answered, in the units of scores times curvature."""
+
+    @property
+    def clip(self) -> float:
+        """What a row's gradient can be, in pure ε, by which evidence is told."""
+        return float(gradient_clip(self.n_labels, 1))
 
     @property
     def n_columns(self) -> int:
@@ -52,11 +77,11 @@ class Labels:
         """The question of some cells."""
         return BinRows(bins)
 
-    def bin_gradients(self, additive: Additive, asked: list[int]) -> Question[Any]:
+    def bin_gradients(self, additive: Additive, asked: list[int]) -> Question[NoisySums]:
         """The question of a pass over shapes."""
         return BinGradients(additive, asked)
 
-    def leaf_gradients(self, additive: Additive, n_trees: int) -> Question[Any]:
+    def leaf_gradients(self, additive: Additive, n_trees: int) -> Question[NoisySums]:
         """The question of a pass over trees."""
         return LeafGradients(additive, n_trees)
 
@@ -64,10 +89,16 @@ class Labels:
         """Where boosting starts."""
         return Start.of(class_shares(totals, n_rows), totals.sd / n_rows)
 
+    def model(
+        self, additive: Additive, bin_shares: np.ndarray, bands: np.ndarray, schema: Schema, card: PrivacyCard
+    ) -> AdditiveModel:
+        """What is released."""
+        return AdditiveModel(additive, bin_shares, bands, schema, card)
 
-Loss = Labels
+
+Loss = Labels | Numbers
 
 
 def loss_of(schema: Schema) -> Loss:
     """What a fit under a schema lowers."""
-    return Labels(schema.n_labels)
+    return Numbers.of(schema) if isinstance(schema.label, Target) else Labels(schema.n_labels)

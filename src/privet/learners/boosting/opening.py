@@ -15,9 +15,6 @@ from privet.schema import Schema
 
 REST = "boosting, planned from the noisy number of rows"
 
-LABEL_ERROR = 0.16
-"""Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
-
 LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
 MOST_FIRST = Fraction(1, 20)
 """Of ρ, for a first question in pure ε."""
@@ -140,6 +137,6 @@ def _label_share(purse: Purse, n_rows: float, n_features: int, loss: Loss) -> Fr
     per_row = 1 / (purse.strength * max(n_rows, 1.0))
     cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
     most = Fraction(FEW_ROWS * cell_noise).limit_denominator(100)
-    needed = per_row * max(loss.n_columns, 2) / LABEL_ERROR
+    needed = per_row * max(loss.n_columns, 2) / loss.label_error
     enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
     return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)

@@ -32,10 +32,13 @@ from math import floor, log2, sqrt
 import numpy as np
 
 from privet.learners.boosting.loss import Loss
+from privet.learners.boosting.numbers import width_charges, width_share
+from privet.learners.boosting.zoom import zoom_charges, zoom_share
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Charge
 from privet.privacy.laws import WIDEST_VARIANCE
-from privet.privacy.questions.boosting import BinGradients, LeafGradients, LeafRows, gradient_clip
+from privet.privacy.questions.boosting import LeafRows
+from privet.schema import Schema
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
 LONGEST_STEP = 0.4
@@ -74,6 +77,8 @@ class Plan:
     adapt_scale : bool
     feature_power : float
         A level's feature is drawn by its energy to this power.
+    width_share, zoom_share : Fraction
+        Of each question of the residuals' sizes, and of the one where people are in the public ranges.
     """
 
     bin_share: Fraction
@@ -95,25 +100,34 @@ class Plan:
     tree_scale: float
     adapt_scale: bool
     feature_power: float
+    width_share: Fraction = Fraction(0)
+    zoom_share: Fraction = Fraction(0)
 
     def charges(self, purse: Purse, n_features: int, loss: Loss) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass."""
-        charges = [loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
+        width = width_charges(purse, self.width_share)
+        zoom = zoom_charges(purse, loss, self.zoom_share, n_features)
+        charges = [*width, *zoom, loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
         if self.shape_passes:
-            shapes = BinGradients.plan(purse.cost(self.shape_pass_share), n_features, loss.n_labels)
-            charges += [shapes] * self.shape_passes
+            shapes = loss.shape_kind.plan(purse.cost(self.shape_pass_share), n_features, loss.n_labels)
+            charges += [*width, *[shapes] * self.shape_passes]
         if self.rounds:
             passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
-            charges += [self.leaf_rows(purse, loss), *passes] * self.rounds
-        return charges
+            charges += [*width, *[self.leaf_rows(purse), *passes] * self.rounds]
+        return [*charges, *width]
 
-    def leaf_rows(self, purse: Purse, loss: Loss) -> Charge:
+    @property
+    def widths(self) -> int:
+        """Questions of the residuals' sizes: about the mean, before shapes, before trees, and last."""
+        return (2 + bool(self.shape_passes) + bool(self.rounds)) if self.width_share else 0
+
+    def leaf_rows(self, purse: Purse) -> Charge:
         """A round's count of rows."""
-        return LeafRows.plan(purse.cost(self.leaf_shares(purse)[0]), self.n_trees, loss.n_labels)
+        return LeafRows.plan(purse.cost(self.leaf_shares(purse)[0]), self.n_trees)
 
     def leaf_gradients(self, purse: Purse, loss: Loss) -> Charge:
         """A pass over a round's trees."""
-        return LeafGradients.plan(purse.cost(self.leaf_shares(purse)[1]), self.n_trees, loss.n_labels)
+        return loss.leaf_kind.plan(purse.cost(self.leaf_shares(purse)[1]), self.n_trees, loss.n_labels)
 
     @property
     def shape_pass_share(self) -> Fraction:
@@ -137,23 +151,35 @@ def make_plan(
     purse: Purse,
     spent: Fraction,
     passes: int | None = None,
+    width: Fraction = Fraction(0),
+    zoom: Fraction = Fraction(0),
 ) -> Plan:
     """The plan for a noisy number of rows, after the labels have had a share.
 
-    ``passes`` is the most questions it may have; None leaves that to the plan.
+    ``passes`` is the most questions it may have; None leaves that to the plan. ``width`` is the share of
+    each question of the residuals' sizes, ``zoom`` that of where people are.
     """
-    left = 1 - spent
+    left = 1 - spent - zoom
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, loss, purse)
     if passes is not None:
-        plan = _within(plan, passes - 1)
+        plan = _within(plan, passes - 1 - bool(zoom) - replace(plan, width_share=width).widths)
     scaled = replace(plan, tree_share=plan.tree_share * left)
-    if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse, loss)) > WIDEST_SD:
+    if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse)) > WIDEST_SD:
         plan = replace(plan, rounds=0, tree_passes=0)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
-    bin_share = left - shape_share - tree_share
-    return replace(plan, bin_share=bin_share, shape_share=shape_share, tree_share=tree_share)
+    plan = replace(plan, shape_share=shape_share, tree_share=tree_share, width_share=width, zoom_share=zoom)
+    return replace(plan, bin_share=left - shape_share - tree_share - plan.widths * width)
+
+
+def whole_plan(
+    n_rows: float, schema: Schema, loss: Loss, purse: Purse, spent: Fraction, passes: int | None
+) -> Plan:
+    """The plan for a schema: what is asked beforehand too."""
+    width = width_share(purse, n_rows, loss, passes)
+    zoom = zoom_share(purse, n_rows, schema, loss, passes)
+    return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom)
 
 
 def _within(plan: Plan, passes: int) -> Plan:
@@ -205,7 +231,7 @@ def _gaussian_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> 
 
 def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan:
     """Noise adds up fast here: few passes, few trees, and none where they would drown in it."""
-    clip = float(gradient_clip(loss.n_labels, 1))
+    clip = loss.clip
     evidence = n_rows * purse.strength / (n_features * sqrt(2) * clip)
     plan = Plan(
         *_shares("0.4", "0"),

@@ -8,8 +8,7 @@ import numpy as np
 
 from privet.learners.boosting.loss import Loss, loss_of
 from privet.learners.boosting.opening import further_shares, openings
-from privet.learners.boosting.plan import Plan, make_plan
-from privet.learners.boosting.zoom import after_zoom, zoom_charges, zoom_share
+from privet.learners.boosting.plan import Plan, whole_plan
 from privet.learners.plan import QUANTILES, FitPlan, Leaves
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget
@@ -29,12 +28,9 @@ def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -
     purse = opening.law(n_rows, n_features)
     spent = opening.spent(purse)
     shares = further_shares(purse, n_rows, n_features, loss, spent)
-    zoom = zoom_share(purse, n_rows, schema, loss, passes)
-    spent = sum(shares, spent) + zoom
-    plan = make_plan(n_rows, n_features, loss, purse, spent, after_zoom(passes, zoom))
+    plan = whole_plan(n_rows, schema, loss, purse, sum(shares, spent), passes)
     labels = [opening.first, *(loss.label_kind.plan(purse.cost(share)) for share in shares)]
-    zooms = zoom_charges(purse, loss, zoom, n_features)
-    charges = [*labels, *zooms, *plan.charges(purse, n_features, loss)]
+    charges = [*labels, *plan.charges(purse, n_features, loss)]
     return FitPlan(
         "boosting",
         budget,

@@ -60,11 +60,6 @@ def zoom_share(purse: Purse, n_rows: float, schema: Schema, loss: Loss, passes: 
     return Fraction(0)
 
 
-def after_zoom(passes: int | None, share: Fraction) -> int | None:
-    """Most questions that are left to the plan."""
-    return passes if passes is None or not share else passes - 1
-
-
 def zoom_charges(purse: Purse, loss: Loss, share: Fraction, n_features: int) -> list[Charge]:
     """The question, if it is asked."""
     return [loss.bin_kind.plan(purse.cost(share), n_features)] if share else []
