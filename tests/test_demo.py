@@ -17,7 +17,7 @@ def short(monkeypatch):
     monkeypatch.setattr(demo, "PATIENTS", 6_000)
     monkeypatch.setattr(demo, "FRESH", 2_000)
     monkeypatch.setattr(demo, "REPEATS", 2)
-    monkeypatch.setattr(demo, "EPSILONS", (0.001, 10.0))
+    monkeypatch.setattr(demo, "EPSILONS", (0.001, 3.0))
 
 
 def test_people_fit_their_schema(tmp_path):
@@ -40,11 +40,11 @@ def test_demo_tells_its_story(short, tmp_path, capsys, monkeypatch):
     for _ in range(2):  # it may be run again
         assert main(["demo", "--out", "out"]) == 0
         text = capsys.readouterr().out
-        for part in ("The owner", "The analyst", "non-private twin", "Error: this needs epsilon=0.5", "73%"):
+        for part in ("The owner", "The analyst", "without privacy", "Error: this needs epsilon=0.5", "73%"):
             assert part in text
         assert max(map(len, text.splitlines())) <= 80
     assert (tmp_path / "out" / "demo-accuracy.png").read_bytes().startswith(PNG)
-    assert main(["describe", "out/demo-forest.privet"]) == 0
+    assert main(["describe", "out/demo-model.privet"]) == 0
     assert main(["budget", "show", "out/demo-patients.csv"]) == 0
 
 
@@ -52,8 +52,10 @@ def test_demo_numbers_are_in_order(short, tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     accuracy = result["accuracy"]
-    assert accuracy["majority class"] < accuracy["private forest"] < accuracy["twin"]
-    assert result["curve"]["0.001"] < result["curve"]["10"]
+    assert accuracy["majority class"] < accuracy["boosting"] < accuracy["twin"] + 0.01
+    assert accuracy["random forest"] < accuracy["boosting"]
+    assert result["curve"]["boosting"]["0.001"] < result["curve"]["boosting"]["3"]
+    assert "heart_disease" in (tmp_path / "demo-report.html").read_text(encoding="utf-8")
 
 
 def test_demo_without_matplotlib_says_what_to_install(tmp_path, capsys, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,28 @@ from privet.pictures.style import BLUE, GRID, INK, SOFT
 
 
 def draw_accuracy(
-    path: Path, epsilons: Sequence[float], accuracies: np.ndarray, twin: float, majority: float
+    path: Path, epsilons: Sequence[float], found: Mapping[str, np.ndarray], twin: float, majority: float
 ) -> None:
-    """Draw the accuracies, ``(epsilons, repeats)``, between a non-private twin and guessing."""
+    """Draw accuracies by learner, ``(epsilons, repeats)``, between a non-private twin and guessing."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, PercentFormatter
 
     figure = Figure(figsize=(8, 4.8), dpi=160, layout="constrained")
     axes = figure.add_subplot()
-    mean, lowest, highest = accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1)
-    axes.fill_between(epsilons, lowest, highest, color=BLUE, alpha=0.15, linewidth=0)
-    axes.plot(epsilons, mean, color=BLUE, linewidth=2.4, marker="o", markersize=5)
-    text = f"private forest\nline: mean, band: range of {accuracies.shape[1]} forests"
-    _label(axes, text, epsilons[-1], lowest[-1], -8, BLUE)
+    for (name, accuracies), colour in zip(found.items(), (BLUE, SOFT), strict=True):
+        mean, lowest, highest = accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1)
+        axes.fill_between(epsilons, lowest, highest, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(epsilons, mean, color=colour, linewidth=2.4, marker="o", markersize=5)
+        _label(
+            axes,
+            f"private {name}: mean and range of {accuracies.shape[1]}",
+            epsilons[-1],
+            lowest[-1],
+            -8,
+            colour,
+        )
     for height, text in (
-        (twin, "non-private twin (scikit-learn ExtraTrees)"),
+        (twin, "without privacy (scikit-learn boosting)"),
         (majority, "always guessing the most frequent answer"),
     ):
         axes.axhline(height, color=SOFT, linewidth=1.4, linestyle=(0, (5, 3)), zorder=1)
