@@ -20,7 +20,7 @@ from privet.cli.main import main
 from privet.estimators import CLASSIFIERS
 from privet.kernels.predict import best_labels
 from privet.learners.score import METRICS
-from privet.privacy import ledger as ledger_module
+from privet.privacy import store
 
 SECRET = "SECRET-7731"
 SCHEMA = Schema(
@@ -286,7 +286,8 @@ def test_a_mistake_is_told_and_costs_nothing(change, expected, help_text, call):
     code, text, error = call(*fit_arguments(**change))
     assert code == expected and text == ""
     assert error.startswith("Error: ") and help_text in error
-    assert events() == ["budget"] and not Path("model.privet").exists()
+    refused = ["refused"] if "lower epsilon" in help_text else []
+    assert events() == ["budget", *refused] and not Path("model.privet").exists()
     assert not Path("none.ledger").exists()
 
 
@@ -325,7 +326,7 @@ def test_nothing_is_refused_twice_or_charged_twice(call):
     assert call(*fit_arguments(out="b"))[0] == 0
     code, _, error = call(*fit_arguments(out="c"))
     assert code == 4 and "only its owner can grant more" in error
-    assert spent() == 1 and events() == ["budget", "charge", "charge"] and not Path("c").exists()
+    assert spent() == 1 and events() == ["budget", "charge", "charge", "refused"] and not Path("c").exists()
     code, _, error = call("budget", "create", "people.csv", "--epsilon", 9)
     assert code == 4 and "grant" in error
 
@@ -448,7 +449,7 @@ def test_an_edited_ledger_is_refused(call):
 
 
 def test_a_locked_ledger_is_told(call, monkeypatch):
-    monkeypatch.setattr(ledger_module, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(store, "WAIT_SECONDS", 0.05)
     holder = sqlite3.connect("people.csv.ledger", isolation_level=None)
     for lock in ("IMMEDIATE", "EXCLUSIVE"):
         holder.execute(f"BEGIN {lock}")

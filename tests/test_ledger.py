@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 from privet import Schema
 from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, QuestionError, UnknownAccount
 from privet.privacy import Account, Budget, Charge, Cost, Ledger, Protected, Receipt, in_sequence
+from privet.privacy.chain import linked
 
 
 def on_grid(epsilon: Fraction) -> Fraction:
@@ -138,7 +140,7 @@ def test_a_batch_nobody_declared_is_refused():
     ledger.declare_batch("strangers", "spring")
     with pytest.raises(BudgetError, match="never declared"):
         account.batch("spring")
-    assert [event["kind"] for event in ledger.history("census")] == ["budget"]
+    assert [event["kind"] for event in ledger.history("census")] == ["budget", "refused"]
 
 
 def test_a_declaration_is_the_owners_and_kept(path):
@@ -173,19 +175,25 @@ def test_a_budget_with_a_delta_composes_in_rho():
 
 def test_of_two_plans_the_dearer_counts_until_one_is_settled(path):
     budget = Budget(1, "1e-6")
-    account = Ledger(path).create("census", budget)
     pure, gaussian = [Charge("sum", Cost.pure("0.8"))], [Charge("sum", Cost.zcdp(budget.rho / 2))]
     for settle, spent in (("instead", gaussian), ("charges", pure)):
+        account = Ledger(path).create(f"followed: {settle}", budget)
         receipt = account.reserve(pure, instead=gaussian)
-        assert Account(Ledger(path), "census").spent() == Cost(None, pure[0].cost.rho_units)
+        assert Account(Ledger(path), account.name).spent() == Cost(None, pure[0].cost.rho_units)
         with pytest.raises(BudgetExceeded):
             account.reserve([charge("0.1")])
         account.settle(receipt, settle)
-        assert Account(Ledger(path), "census").spent() == spent[0].cost
+        assert Account(Ledger(path), account.name).spent() == spent[0].cost
         with pytest.raises(BudgetError, match="settle"):
             account.settle(receipt, settle)
-        account.ledger._cancel(receipt, "not asked")
-    assert account.spent().rho == 0
+        with pytest.raises(BudgetError, match="was settled, so it was answered"):
+            account.ledger._cancel(receipt, "not asked")
+    account = Ledger().create("census", budget)
+    receipt = account.reserve(pure, instead=gaussian)
+    account.ledger._cancel(receipt, "not asked")
+    with pytest.raises(BudgetError, match="no such charge"):
+        account.settle(receipt, "charges")
+    assert account.spent() == Cost(0, 0)
 
 
 def test_two_plans_must_both_fit():
@@ -368,14 +376,17 @@ def test_an_edited_file_is_noticed(path, edit):
     with pytest.raises(LedgerTampered):
         Ledger(path).account("census")
     with pytest.raises(LedgerTampered):
-        account.reserve([charge("1/8")])
+        account.ledger.verify()
 
 
 def test_a_receipt_tells_an_older_copy_of_the_file(path, tmp_path):
     ledger = Ledger(path)
-    account = ledger.create("census", Budget(1))
+    ledger.create("census", Budget(1))
+    ledger.close()
     older = path.read_bytes()
-    receipt = account.reserve([charge("1/2")])
+    ledger = Ledger(path)
+    receipt = ledger.account("census").reserve([charge("1/2")])
+    assert ledger.holds(receipt)
     ledger.close()
     path.write_bytes(older)
     restored = Ledger(path)
@@ -411,51 +422,64 @@ def test_processes_that_spend_at_once_never_exceed_the_budget(path):
 
 KILLED = textwrap.dedent(
     """
-    import os, signal, sqlite3, sys
+    import itertools, os, signal, sqlite3, sys
     from privet import Continuous, Label, Ledger, Schema
     from privet.data import no_rows
     from privet.engines import MemoryEngine
     from privet.privacy import Protected, Secure
-    from privet.privacy import ledger as ledger_module
+    from privet.privacy import store
 
-    path, last_step = sys.argv[1], int(sys.argv[2])
-    steps = 0
-
-    def step(name):
-        global steps
-        print(steps, name, flush=True)
-        if steps == last_step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        steps += 1
-
-    class Connection(sqlite3.Connection):
-        def execute(self, sql, *args):
-            step("before " + sql.split()[0])
-            result = super().execute(sql, *args)
-            step("after " + sql.split()[0])
-            return result
-
+    path = sys.argv[1]
     connect = sqlite3.connect
-    ledger_module.sqlite3.connect = lambda *a, **k: connect(*a, factory=Connection, **k)
-
     schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
 
-    def load():
-        step("before load")
-        codes = no_rows(schema)
-        step("after load")
-        return codes
+    def ask(last_step, log):
+        steps = itertools.count()
 
-    class Stepping(Secure):
-        def add(self, exact, law):
-            step("before add")
-            noisy = super().add(exact, law)
-            step("after add")
-            return noisy
+        def step(name):
+            log.write(name + ",")
+            log.flush()
+            if next(steps) == last_step:
+                os.kill(os.getpid(), signal.SIGKILL)
 
-    people = Protected(MemoryEngine(load), schema, Ledger(path).account("census"), Stepping())
-    answer = people.noisy_count(epsilon="1/4")
-    print("answered", flush=True)
+        class Connection(sqlite3.Connection):
+            def execute(self, sql, *args):
+                step("before " + sql.split()[0])
+                result = super().execute(sql, *args)
+                step("after " + sql.split()[0])
+                return result
+
+        def load():
+            step("before load")
+            codes = no_rows(schema)
+            step("after load")
+            return codes
+
+        class Stepping(Secure):
+            def add(self, exact, law):
+                step("before add")
+                noisy = super().add(exact, law)
+                step("after add")
+                return noisy
+
+        store.sqlite3.connect = lambda *a, **k: connect(*a, factory=Connection, **k)
+        people = Protected(MemoryEngine(load), schema, Ledger(path).account("census"), Stepping())
+        people.noisy_count(epsilon="1/4")
+        log.write("answered")
+
+    for step in itertools.count():
+        told, log = os.pipe()
+        child = os.fork()
+        if not child:
+            with open(log, "w") as log:
+                ask(step, log)
+            os._exit(0)
+        os.close(log)
+        text = open(told).read()
+        how = os.waitpid(child, 0)[1]
+        print(how, Ledger(path).account("census").spent().epsilon, text, sep=";", flush=True)
+        if text.endswith("answered"):
+            break
     """
 )
 
@@ -463,21 +487,19 @@ KILLED = textwrap.dedent(
 def test_killed_at_any_step_no_answer_is_uncharged_and_no_charge_is_lost(path):
     """SIGKILL before and after every statement and every read: the ledger is whole, and an answer paid."""
     Ledger(path).create("census", Budget(100))
-    spent, step, log = Fraction(0), 0, ""
-    while "answered" not in log:
-        run = subprocess.run(
-            [sys.executable, "-c", KILLED, str(path), str(step)], capture_output=True, text=True
-        )
-        log = run.stdout
-        now = Ledger(path).account("census").spent().epsilon
-        assert now - spent in (0, Fraction(1, 4))
-        assert run.returncode == (0 if "answered" in log else -signal.SIGKILL), run.stderr
+    run = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True)
+    spent, log, lines = Fraction(0), "", run.stdout.splitlines()
+    for line in lines:
+        how, now, log = line.split(";")
+        assert Fraction(now) - spent in (0, Fraction(1, 4))
+        assert int(how) == (0 if "answered" in log else signal.SIGKILL), run.stderr
         committed = "after COMMIT" in log.partition("after INSERT")[2]
-        assert now - spent == Fraction(1, 4) if committed else True
+        assert Fraction(now) - spent == Fraction(1, 4) if committed else True
         if "load" in log or "answered" in log:
             assert committed
-        spent, step = now, step + 1
-    assert "before load" in log and "after add" in log and step > 15
+        spent = Fraction(now)
+    assert "before load" in log and "after add" in log and len(lines) > 30, run.stderr
+    Ledger(path).verify()
 
 
 def test_a_crash_while_reading_counts_as_spent(path, schema):
@@ -503,9 +525,12 @@ def test_spending_equals_the_sum_of_all_charges(path):
 
 def write_older(path, events) -> list[str]:
     """A ledger as version 0.1 wrote it: fractions, and no salt. Returns the hashes of its events."""
-    Ledger(path).close()
     digest, hashes = "privet ledger 1", []
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "CREATE TABLE event (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+            " body TEXT NOT NULL, hash TEXT NOT NULL)"
+        )
         for event in events:
             body = json.dumps(
                 {**event, "account": "census", "time": "2026-01-01T00:00:00+00:00"}, sort_keys=True
@@ -587,13 +612,13 @@ def test_a_receipt_cannot_be_recomputed_from_what_is_public():
     digest = "privet ledger 1"
     for event in events:
         public = {key: value for key, value in event.items() if key not in ("salt", "number", "hash")}
-        digest = hashlib.sha256(f"{digest}\n{json.dumps(public, sort_keys=True)}".encode()).hexdigest()
+        digest = linked(digest, json.dumps(public, sort_keys=True))
     assert digest != receipts[1].hash
     # With them it is the hash: nothing else is under it.
     digest = "privet ledger 1"
     for event in events:
         body = {key: value for key, value in event.items() if key not in ("number", "hash")}
-        digest = hashlib.sha256(f"{digest}\n{json.dumps(body, sort_keys=True)}".encode()).hexdigest()
+        digest = linked(digest, json.dumps(body, sort_keys=True))
     assert digest == receipts[1].hash
 
 

@@ -9,6 +9,7 @@
     ├── BudgetError (RuntimeError)
     │   ├── BudgetExceeded                a charge does not fit what is left
     │   ├── UnknownAccount                no budget was set for that data
+    │   ├── KeyReused                     a key that was used for another request
     │   └── LedgerTampered                the ledger file was edited or cut
     ├── QuestionError (ValueError)        a question that the wall cannot answer
     └── ModelFileError (ValueError)       a model file is cut, edited or too new
@@ -75,6 +76,10 @@ class BudgetExceeded(BudgetError):
 
 class UnknownAccount(BudgetError):
     """No budget has been set for this data."""
+
+
+class KeyReused(BudgetError):
+    """A charge has the key of another charge; nothing was charged."""
 
 
 class LedgerTampered(BudgetError):

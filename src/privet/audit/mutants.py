@@ -113,11 +113,15 @@ class Forgetful(Account):
         self._once = iter([sound.reserve])
 
     def reserve(
-        self, charges: Sequence[Charge], schema: str | None = None, instead: Sequence[Charge] = ()
+        self,
+        charges: Sequence[Charge],
+        schema: str | None = None,
+        instead: Sequence[Charge] = (),
+        learner: str | None = None,
     ) -> Receipt:
         """See `Account`."""
         for pay in self._once:
-            return pay(charges, schema, instead)
+            return pay(charges, schema, instead, learner)
         return Receipt(self.name, 0, "")
 
 

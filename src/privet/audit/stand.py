@@ -81,7 +81,11 @@ class Paid(Account):
         super().__init__(Ledger(), "audit")
 
     def reserve(
-        self, charges: Sequence[Charge], schema: str | None = None, instead: Sequence[Charge] = ()
+        self,
+        charges: Sequence[Charge],
+        schema: str | None = None,
+        instead: Sequence[Charge] = (),
+        learner: str | None = None,
     ) -> Receipt:
         """Say yes."""
         return Receipt(self.name, 1, "")

@@ -1,61 +1,17 @@
-"""Who says it: Ed25519 keys, and files that carry a signature over their exact bytes."""
+"""Who says it: known public keys, and files that carry a signature over their exact bytes."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
-from typing import Any
 
-from privet.errors import ModelFileError, PrivetError, QuestionError
-
-PrivateKey = Any
-"""An ``Ed25519PrivateKey`` of the package cryptography, which is an optional extra."""
+from privet.errors import ModelFileError, QuestionError
+from privet.keys import PrivateKey, public_key, signed_by
 
 MAGIC = b"PRIVET SIGNED 1\n"
 KEY_SIZE, SIGNATURE_SIZE = 32, 64
 HEAD = len(MAGIC) + KEY_SIZE
 MAX_NAME = 64
-
-
-def new_key(path: str | Path) -> PrivateKey:
-    """Make a key and write it to a new file that its owner alone may read."""
-    key = _ed25519().Ed25519PrivateKey.generate()
-    from cryptography.hazmat.primitives import serialization as s
-
-    pem = key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption())
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(pem)
-    except OSError as error:
-        raise QuestionError(f"cannot write {str(path)!r} ({error.strerror}).", "choose a new name.") from None
-    return key
-
-
-def load_key(path: str | Path) -> PrivateKey:
-    """Read a private key from its file."""
-    kind = _ed25519().Ed25519PrivateKey
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(Path(path).read_bytes(), None)
-    except OSError as error:
-        raise QuestionError(f"cannot read {str(path)!r} ({error.strerror}).", "check the path.") from None
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, kind):
-        raise QuestionError(
-            f"{str(path)!r} is not a private Ed25519 key.", "make one with `privet party key`."
-        )
-    return key
-
-
-def public_key(key: PrivateKey) -> str:
-    """The public half of a key, as 64 hexadecimal digits."""
-    if not isinstance(key, _ed25519().Ed25519PrivateKey):
-        raise QuestionError("this is not a private Ed25519 key.", "read one with load_key.")
-    return str(key.public_key().public_bytes_raw().hex())
 
 
 def read_known_keys(path: str | Path) -> dict[str, str]:
@@ -97,9 +53,6 @@ def sign(payload: bytes, key: PrivateKey) -> bytes:
 
 def open_signed(data: bytes, path: str | Path) -> tuple[str, bytes]:
     """Public key and payload of a signed file, verified before anything of it is read."""
-    ed25519 = _ed25519()
-    from cryptography.exceptions import InvalidSignature
-
     if not data.startswith(MAGIC):
         raise ModelFileError(
             f"{str(path)!r} is not a signed vector.", "give a file written by `privet party publish`."
@@ -107,21 +60,9 @@ def open_signed(data: bytes, path: str | Path) -> tuple[str, bytes]:
     head, rest = data[:HEAD], data[HEAD:]
     signature, payload = rest[:SIGNATURE_SIZE], rest[SIGNATURE_SIZE:]
     key = head[len(MAGIC) :]
-    try:
-        ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, head + payload)
-    except (InvalidSignature, ValueError):
+    if not signed_by(key.hex(), signature, head + payload):
         raise ModelFileError(
             f"the signature of {str(path)!r} does not hold: it was cut or altered.",
             "ask the party to send it again.",
-        ) from None
+        )
     return key.hex(), payload
-
-
-def _ed25519() -> Any:
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ModuleNotFoundError:
-        raise PrivetError(
-            "signatures need the package cryptography.", "pip install 'privet[parties]'"
-        ) from None
-    return ed25519

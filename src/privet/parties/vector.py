@@ -10,11 +10,12 @@ import numpy as np
 
 from privet.answers import Law
 from privet.errors import ModelFileError, PrivetError, SchemaError
+from privet.keys import PrivateKey, public_key
 from privet.learners.count_forest import written
 from privet.model import PrivacyCard
 from privet.model.card import stated
 from privet.model.file import from_bytes, read_whole, to_bytes, write_whole
-from privet.parties.keys import PrivateKey, check_party, open_signed, public_key, sign
+from privet.parties.keys import check_party, open_signed, sign
 from privet.parties.structure import PublicStructure
 from privet.privacy import Budget, Charge, Protected
 from privet.privacy.questions.boosting import LabelRows
