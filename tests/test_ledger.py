@@ -358,7 +358,7 @@ EDITS = {
     "a charge made smaller": "UPDATE event SET body=replace(body, '\"0.5\"', '\"0.1\"') WHERE number=2",
     "a budget made larger": 'UPDATE event SET body=replace(body, \'"epsilon": "1"\', \'"epsilon": "9"\')'
     " WHERE number=1",
-    "a hash": "UPDATE event SET hash=replace(hash, 'a', 'b') WHERE number=3",
+    "a hash": "UPDATE event SET hash=lower(hex(randomblob(32))) WHERE number=3",
     "the first event": "DELETE FROM event WHERE number=1",
     "one in the middle": "DELETE FROM event WHERE number=2",
     "the last": "DELETE FROM event WHERE number=3",
