@@ -7,21 +7,19 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas
 
 from bench.folds import cross_validate, draw_folds
 from bench.learners_job import fitted_shares, prior_shares, read_rows
-from bench.made import ZOO, zoo_table
 from privet import BoostingClassifier, Schema
 from privet.data import encode, open_table
 
 DELTA = 1e-6
-FOLDS, MOST_ROWS, ZOO_ROWS = 3, 10_000, 60_000
+FOLDS, MOST_ROWS = 3, 10_000
 
 
 def compare(job: dict) -> dict:
     """Ratio of the log losses in every fold, at every budget, with the number of rows stated or not."""
-    X, y, schema = _rows(job["table"])
+    X, y, schema = read_rows(job["table"], MOST_ROWS)
     unbounded = Schema(schema.features, schema.label)
     bounded = Schema(schema.features, schema.label, len(y))
     labels = encode(open_table(X, bounded), bounded, y).labels.astype(np.int64)
@@ -36,14 +34,6 @@ def compare(job: dict) -> dict:
         case = {"table": job["table"], "epsilon": epsilon, "delta": delta, "stated": stated}
         found.append(case | {"ratios": ratios})
     return {"found": found}
-
-
-def _rows(name):
-    """A real table, or one of the zoo, whose steps are in danger where rows are many."""
-    if name not in ZOO:
-        return read_rows(name, MOST_ROWS)
-    X, y, schema = zoo_table(name, ZOO_ROWS)
-    return pandas.DataFrame(X, columns=schema.feature_names), pandas.Series(y), schema
 
 
 if __name__ == "__main__":
