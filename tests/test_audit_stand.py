@@ -30,6 +30,10 @@ from privet.audit.program_trials import (
 from privet.audit.programs import (
     LEARNERS,
     LEARNERS_WITH_DELTA,
+    NUMBER_LEARNERS,
+    NUMBER_LEARNERS_WITH_DELTA,
+    NUMBER_QUESTIONS,
+    NUMBERS,
     OPEN,
     OPEN_QUESTIONS,
     QUESTIONS,
@@ -66,11 +70,12 @@ def test_every_defendant_comes_out_as_it_must(name):
 
 
 def test_every_learner_and_every_kind_of_fault_is_there():
-    learners = {name for name in privet.__all__ if name.endswith("Classifier")}
-    fitted = [cell.cell_contents for make in LEARNERS.values() for cell in make.__closure__]
+    learners = {name for name in privet.__all__ if name.endswith(("Classifier", "Regressor"))}
+    programs = LEARNERS | NUMBER_LEARNERS
+    fitted = [cell.cell_contents for make in programs.values() for cell in make.__closure__]
     assert {estimator.__name__ for estimator in fitted if isinstance(estimator, type)} == learners
     planted = {each.name for each in DEFENDANTS.values() if each.guilty}
-    assert len(planted) == 8
+    assert len(planted) == 9
 
 
 def test_an_unknown_name_is_told_what_there_is():
@@ -315,10 +320,11 @@ def test_tables_are_searched_for_where_there_is_time():
     assert not verdict.broken and verdict.looked_at.startswith("200 runs")
 
 
-@pytest.mark.parametrize("name", [*LEARNERS, *LEARNERS_WITH_DELTA])
+@pytest.mark.parametrize("name", [*LEARNERS, *LEARNERS_WITH_DELTA, *NUMBER_LEARNERS])
 def test_releases_of_all_learners_become_vectors_of_one_length(name):
-    program = (LEARNERS | LEARNERS_WITH_DELTA)[name](Fraction(4))
-    lengths = {len(run_once(program, table)) for table in ((), UNIVERSE[:1], UNIVERSE, UNIVERSE)}
+    program = (LEARNERS | LEARNERS_WITH_DELTA | NUMBER_LEARNERS)[name](Fraction(4))
+    schema = NUMBERS if name in NUMBER_LEARNERS else TOY
+    lengths = {len(run_once(program, table, schema)) for table in ((), UNIVERSE[:1], UNIVERSE, UNIVERSE)}
     assert len(lengths) == 1
 
 
@@ -363,11 +369,16 @@ def test_every_question_of_the_wall_is_asked_on_the_stand():
 
         return run
 
-    programs = QUESTIONS | LEARNERS | LEARNERS_WITH_DELTA
-    for make in programs.values():
-        witness = Witness(len(UNIVERSE), 0, lift=20_000)
-        delta = "1e-6" if make in LEARNERS_WITH_DELTA.values() else 0
-        watch(listening(make(ONE)), rows_of(UNIVERSE), TOY, Budget(1, delta), witness)
+    programs = {
+        (TOY, 0): QUESTIONS | LEARNERS,
+        (TOY, "1e-6"): LEARNERS_WITH_DELTA,
+        (NUMBERS, 0): NUMBER_QUESTIONS | NUMBER_LEARNERS,
+        (NUMBERS, "1e-6"): NUMBER_LEARNERS_WITH_DELTA,
+    }
+    for (schema, delta), named in programs.items():
+        for make in named.values():
+            witness = Witness(len(UNIVERSE), 0, lift=20_000)
+            watch(listening(make(ONE)), rows_of(UNIVERSE, schema), schema, Budget(1, delta), witness)
     for make in OPEN_QUESTIONS.values():
         witness, budget = Witness(len(UNIVERSE), 0, lift=20_000), Budget(1, "1e-6", FINDING)
         watch(listening(make(ONE)), rows_of(UNIVERSE, OPEN), OPEN, budget, witness)

@@ -20,11 +20,15 @@ from privet.audit.mechanism_trials import (
     sampled_selection,
     sampled_sparse,
 )
-from privet.audit.mutants import MUTANTS, WeakNoise, low_threshold
+from privet.audit.mutants import MUTANTS, WeakNoise, clip_left_out, low_threshold
 from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
 from privet.audit.programs import (
     LEARNERS,
     LEARNERS_WITH_DELTA,
+    NUMBER_LEARNERS,
+    NUMBER_LEARNERS_WITH_DELTA,
+    NUMBER_QUESTIONS,
+    NUMBERS,
     OPEN,
     OPEN_QUESTIONS,
     QUESTIONS,
@@ -96,8 +100,8 @@ def _by_transcripts(
     return lambda epsilon, effort: transcripts_of_toy(name, make(epsilon), epsilon, effort, delta, schema)
 
 
-def _by_runs(name: str, make: Callable[[Fraction], Program], delta: Fraction) -> Trial:
-    return lambda epsilon, effort: sampled_program(name, make(epsilon), epsilon, effort, delta)
+def _by_runs(name: str, make: Callable[[Fraction], Program], delta: Fraction, schema: Schema) -> Trial:
+    return lambda epsilon, effort: sampled_program(name, make(epsilon), epsilon, effort, delta, schema=schema)
 
 
 def _by_law(name: str, make: Callable[[Fraction], Program]) -> Trial:
@@ -126,6 +130,8 @@ def _programs() -> Iterator[Defendant]:
     none = Fraction(0)
     for name, make in QUESTIONS.items():
         yield Defendant(name, "question", [_by_transcripts(name, make, none)])
+    for name, make in NUMBER_QUESTIONS.items():
+        yield Defendant(name, "question", [_by_transcripts(name, make, none, NUMBERS)])
     for name, make in OPEN_QUESTIONS.items():
         yield Defendant(name, "question", [_by_transcripts(name, make, DELTA, OPEN)])
     for name, make in LEARNERS.items():
@@ -133,13 +139,21 @@ def _programs() -> Iterator[Defendant]:
         yield _learner(name, make, none, law)
     for name, make in LEARNERS_WITH_DELTA.items():
         yield _learner(name, make, DELTA, [])
+    for name, make in NUMBER_LEARNERS.items():
+        yield _learner(name, make, none, [], NUMBERS)
+    for name, make in NUMBER_LEARNERS_WITH_DELTA.items():
+        yield _learner(name, make, DELTA, [], NUMBERS)
 
 
 def _learner(
-    name: str, make: Callable[[Fraction], Program], delta: Fraction, law: Sequence[Trial]
+    name: str,
+    make: Callable[[Fraction], Program],
+    delta: Fraction,
+    law: Sequence[Trial],
+    schema: Schema = TOY,
 ) -> Defendant:
-    trials = [*law, _by_transcripts(name, make, delta)]
-    return Defendant(name, "learner", trials, slow=[_by_runs(name, make, delta)])
+    trials = [*law, _by_transcripts(name, make, delta, schema)]
+    return Defendant(name, "learner", trials, slow=[_by_runs(name, make, delta, schema)])
 
 
 def _guilty() -> Iterator[Defendant]:
@@ -158,6 +172,9 @@ def _guilty() -> Iterator[Defendant]:
     yield Defendant(name, "published", trials, at, guilty=True)
     name = "threshold-too-low"
     trials = [_by_transcripts(name, low_threshold, DELTA, OPEN)]
+    yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
+    name = "clip-left-out"
+    trials = [_by_transcripts(name, clip_left_out, Fraction(0), NUMBERS)]
     yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
     for name, make in MUTANTS.items():
         trials = [_by_transcripts(name, make, Fraction(0)), _mutant_runs(name, make)]

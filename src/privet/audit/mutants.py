@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from privet.answers import Law
-from privet.audit.programs import OPEN_QUESTIONS, QUESTIONS
+from privet.audit.programs import NUMBER_QUESTIONS, OPEN_QUESTIONS, QUESTIONS
 from privet.audit.stand import Mutant, Program
+from privet.engines import Batch, Engine
+from privet.engines.protocol import Draws, Total
 from privet.noise.bits import RowDraws
 from privet.privacy import Account, Charge, Mechanisms, Protected, Receipt
 from privet.privacy.mechanisms import Key
+from privet.privacy.question import Tally
+from privet.privacy.questions.numbers import BinResiduals
+from privet.schema import Schema
 
 WEAK = Fraction(4, 5)
 """What the weak mutants leave of the noise."""
@@ -123,6 +129,43 @@ class Forgetful(Account):
         for pay in self._once:
             return pay(charges, schema, instead, learner)
         return Receipt(self.name, 0, "")
+
+
+class Unclipped(BinResiduals):
+    """Residuals that are cut at four times what is paid for: integers beyond it are left as they are."""
+
+    def grid(self, terms: Any) -> Any:
+        """See `BinResiduals`."""
+        sound = super().grid(terms)
+        return replace(sound, bound=4 * sound.bound)
+
+
+class ClipLeftOut(Engine):
+    """Rows whose residuals are summed up unclipped."""
+
+    def __init__(self, sound: Engine) -> None:
+        self.sound = sound
+
+    def sum(self, tally: Callable[[Batch], Total]) -> Total:
+        """See `Engine`."""
+        if isinstance(tally, Tally) and type(tally.question) is BinResiduals:
+            asked = tally.question
+            unclipped = Unclipped(*(getattr(asked, field.name) for field in fields(asked)))
+            return self.sound.sum(replace(tally, question=unclipped))
+        return self.sound.sum(tally)
+
+    def part(self, draws: Draws, bound: int, taken: range) -> ClipLeftOut:
+        """See `Engine`."""
+        return ClipLeftOut(self.sound.part(draws, bound, taken))
+
+    def under(self, schema: Schema) -> ClipLeftOut:
+        """See `Engine`."""
+        return ClipLeftOut(self.sound.under(schema))
+
+
+def clip_left_out(epsilon: Fraction) -> Mutant:
+    """Sums of residuals that are not cut where the noise takes them to be."""
+    return Mutant(NUMBER_QUESTIONS["residuals-by-bin"](epsilon), engine=ClipLeftOut)
 
 
 def asked_twice(epsilon: Fraction) -> Program:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -102,32 +102,34 @@ def sampled_program(
     effort: Effort,
     delta: Fraction = Fraction(0),
     pair: tuple[Table, Table] | None = None,
+    schema: Schema = TOY,
 ) -> Verdict:
     """Run a program many times on two tables: those given, found by a search, or a row and none."""
     both = pair or ((UNIVERSE[0],), ())
-    if pair is None and effort.pilot and _is_fast(program):
+    run = partial(run_once, program, schema=schema)
+    if pair is None and effort.pilot and _is_fast(run):
         random = np.random.default_rng(SEED)
         found = search(
-            repeated(partial(run_once, program)), UNIVERSE, runs=effort.pilot, steps=6, most_rows=3,
+            repeated(run), UNIVERSE, runs=effort.pilot, steps=6, most_rows=3,
             random=random, restarts=3,
         )  # fmt: skip
         both = found.table, found.neighbour
-    outputs = in_turn([partial(run_once, program, table) for table in both], effort)
+    outputs = in_turn([partial(run, table) for table in both], effort)
     bound = lower_bound(outputs[0], outputs[1], delta=float(delta))
     return from_runs(name, epsilon, bound, both, float(delta))
 
 
-def _is_fast(program: Program) -> bool:
+def _is_fast(run: Callable[[Table], np.ndarray]) -> bool:
     """Whether a run takes so little that thousands of them may be spent on a search."""
     start = time.perf_counter()
     for _ in range(3):
-        run_once(program, (UNIVERSE[0],))
+        run((UNIVERSE[0],))
     return time.perf_counter() - start < 0.03
 
 
-def run_once(program: Program, table: Table) -> np.ndarray:
+def run_once(program: Program, table: Table, schema: Schema = TOY) -> np.ndarray:
     """What a program released in one run, as numbers; its noise is that of its users."""
-    return numbers(ask(program, rows_of(table), TOY, Paid(), Secure()))
+    return numbers(ask(program, rows_of(table, schema), schema, Paid(), Secure()))
 
 
 def numbers(release: Any) -> np.ndarray:
@@ -139,6 +141,8 @@ def numbers(release: Any) -> np.ndarray:
         return np.asarray(leaves).ravel()
     if hasattr(release, "shares"):
         return np.asarray(np.round(release.shares(PROBE), 3)).ravel()
+    if hasattr(release, "predict_interval"):
+        return np.asarray(np.round(release.predict(PROBE), 3))
     return np.asarray(getattr(release, "values", release)).ravel()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -18,6 +19,7 @@ from privet.data import encode, no_rows, open_table
 from privet.data.codes import code_dtype
 from privet.estimators import (
     BoostingClassifier,
+    BoostingRegressor,
     CountForestClassifier,
     CountingTreeClassifier,
     GreedyForestClassifier,
@@ -27,8 +29,8 @@ from privet.estimators import (
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest, PrivacyCard
 from privet.privacy import Budget
-from privet.schema import Categorical, Continuous, Feature, Label, Schema
-from privet.structure import Bins, LevelTrees, Views
+from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target
+from privet.structure import Additive, Bins, LevelTrees, Views
 
 Programs = Mapping[str, Callable[[Fraction], Program]]
 
@@ -48,6 +50,9 @@ UNIVERSE: Sequence[tuple[int, ...]] = [
     for town, (age, children), label in product((0, 1), ((20_000, 1), (45_000, 3)), (0, 1))
 ]
 """Rows of the toy table, as codes and a label: two towns, two ages with their children, two labels."""
+
+NUMBERS = replace(TOY, label=Target("ill", 0, 1, integer=True))
+"""The same columns, what is to be predicted a number."""
 
 
 OPEN = Schema(
@@ -139,6 +144,38 @@ QUESTIONS: Programs = {
 """Questions of the wall, by themselves; those of boosting and of growing trees are asked by learners."""
 
 
+@lru_cache
+def _additive() -> Additive:
+    """A released model of shapes and two trees, all made up."""
+    tables = [
+        np.arange(f.n_codes) * size // f.n_codes for f, size in zip(TOY.features, (4, 3, 2), strict=True)
+    ]
+    random = np.random.default_rng(1)
+    turns = np.zeros((9, 2), np.uint8)
+    turns[[2, 3, 5], 0] = 2, 2, 1  # by town, then by age
+    turns[[6, 8], 1] = 2, 1  # by age, then by children
+    return Additive(
+        Bins.of(tables, [4, 3, 2]),
+        np.array([0.4]),
+        random.normal(0, 0.2, (9, 1)),
+        np.array([[0, 1], [1, 2]], np.int32),
+        turns,
+        random.normal(0, 0.2, (2, 4, 1)),
+    )
+
+
+NARROW = 0.25
+
+NUMBER_QUESTIONS: Programs = {
+    "rows-by-number": lambda e: lambda p: p.noisy_target_rows(_additive(), NARROW, epsilon=e),
+    "rows-by-bin-and-number": lambda e: lambda p: p.noisy_bin_target_rows(_additive(), NARROW, epsilon=e),
+    "residuals-by-bin": lambda e: lambda p: p.noisy_bin_residuals(_additive(), [0, 1], NARROW, epsilon=e),
+    "residuals-by-leaf": lambda e: lambda p: p.noisy_leaf_residuals(_additive(), 2, NARROW, epsilon=e),
+    "sizes-of-residuals": lambda e: lambda p: p.noisy_residual_rows(_additive(), [0.2, 0.5, 0.9], epsilon=e),
+}
+"""Questions about a number to predict, in a width that cuts most residuals."""
+
+
 OPEN_QUESTIONS: Programs = {
     "rows-by-range": lambda e: lambda p: p.noisy_range_rows(_line_bins(), [1, 2], epsilon=e),
     "common-values": lambda e: lambda p: p.common_values([0], epsilon=e, delta=FINDING),
@@ -188,3 +225,9 @@ LEARNERS_WITH_DELTA: Programs = {
     "counting-tree-delta": _fitted(CountingTreeClassifier, delta=DELTA, max_depth=2, n_bins=3),
 }
 """The same under zCDP."""
+
+NUMBER_LEARNERS: Programs = {"boosting-regressor": _fitted(BoostingRegressor, random_state=1)}
+NUMBER_LEARNERS_WITH_DELTA: Programs = {
+    "boosting-regressor-delta": _fitted(BoostingRegressor, delta=DELTA, random_state=1),
+}
+"""Learners that predict numbers."""

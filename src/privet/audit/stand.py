@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privet.engines import Batch
-from privet.engines.protocol import Draws, Total
+from privet.engines.protocol import Draws, Engine, Total
 from privet.errors import QuestionError
 from privet.privacy import Account, Charge, Ledger, Mechanisms, Protected, Receipt
 from privet.schema import Schema
@@ -105,11 +105,14 @@ class Mutant:
         What the wall draws from, given sound mechanisms.
     account : callable
         What pays, given a sound account.
+    engine : callable
+        What sums the rows, given a sound engine.
     """
 
     program: Program
     mechanisms: Callable[[Mechanisms], Mechanisms] = lambda sound: sound
     account: Callable[[Account], Account] = lambda sound: sound
+    engine: Callable[[Engine], Engine] = lambda sound: sound
 
     def __call__(self, protected: Protected) -> Any:
         """Ask as the program does."""
@@ -118,6 +121,8 @@ class Mutant:
 
 def ask(program: Program, rows: Rows, schema: Schema, account: Account, mechanisms: Mechanisms) -> Any:
     """Run a program behind a wall that is handed everything: rows, account and mechanisms."""
+    engine: Engine = rows
     if isinstance(program, Mutant):
         account, mechanisms = program.account(account), program.mechanisms(mechanisms)
-    return program(Protected(rows, schema, account, mechanisms))
+        engine = program.engine(rows)
+    return program(Protected(engine, schema, account, mechanisms))
