@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numba
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from privet import Budget, Categorical, Continuous, Label, Ledger, Schema
+from tests.servers.postgres import PASSWORD, Postgres, started
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +72,14 @@ def people() -> dict[str, np.ndarray]:
         "town": rng.choice(["north", "south", "west"], 500),
         "ill": rng.choice(["no", "yes"], 500),
     }
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server, whose password is in the environment."""
+    with started() as server, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PGPASSWORD", PASSWORD)
+        yield server
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.parquet as pa_parquet
 
 from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, protect
 from privet.privacy import Protected, Repeatable
+from tests.servers.postgres import Postgres
 
 SCHEMA = Schema(
     [
@@ -79,11 +81,24 @@ def write_folder(frame: pd.DataFrame, folder: Path) -> str:
     return str(parts / "*.parquet")
 
 
+def write_duckdb(frame: pd.DataFrame, folder: Path) -> str:
+    path = folder / "people.db"
+    with duckdb.connect(str(path)) as opened:
+        opened.execute("CREATE TABLE people AS SELECT * FROM frame")
+    return f"duckdb:///{path}?table=people"
+
+
+def write_postgres(frame: pd.DataFrame, server: Postgres, table: str = "people") -> str:
+    server.write(frame, table)
+    return server.address(table=table)
+
+
 PLACES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "Parquet": write_parquet,
     "Arrow": write_arrow,
     "CSV": write_csv,
     "folder": write_folder,
+    "DuckDB": write_duckdb,
 }
 
 

@@ -1,14 +1,16 @@
 """Tables of any kind to small integer codes, read through a schema."""
 
 from privet.data.codes import Codes, encode, no_rows
+from privet.data.opened import open_source, open_table
 from privet.data.persons import Persons, declared_unit, own_rows
 from privet.data.read import check_number, read_codes
-from privet.data.sources import FileSource, Piece, Source, table_files
-from privet.data.table import Table, open_table
+from privet.data.sources import SPARK, Address, Piece, Source, read_address
+from privet.data.table import Table
 
 __all__ = [
+    "SPARK",
+    "Address",
     "Codes",
-    "FileSource",
     "Persons",
     "Piece",
     "Source",
@@ -17,8 +19,9 @@ __all__ = [
     "declared_unit",
     "encode",
     "no_rows",
+    "open_source",
     "open_table",
     "own_rows",
+    "read_address",
     "read_codes",
-    "table_files",
 ]

@@ -17,7 +17,8 @@ import pyarrow.parquet as pa_parquet
 from privet.data.codes import code_dtype, encode_categorical, numbers
 from privet.data.columns import Coded, Column, open_column, series_column
 from privet.data.discreet import attempt
-from privet.data.table import open_table, require_columns, require_table_file, wrong_type
+from privet.data.opened import open_table
+from privet.data.table import require_columns, require_table_file, wrong_type
 from privet.data.values import is_nested, number, plain, text
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target, canonical

@@ -16,7 +16,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 
 from privet.data.columns import Column, array_column, series_column
 from privet.data.discreet import attempt
@@ -61,29 +60,15 @@ def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
         raise DataError(f"column {twice[0]!r} stands there twice.", "rename one of them.", column=twice[0])
 
 
-def open_table(source: Any, schema: Schema) -> Table:
-    """Open a frame, an Arrow table, an array, or the path of a CSV or Parquet file.
-
-    Parameters
-    ----------
-    source : a pandas or polars frame, an Arrow table, a numpy array, a path
-    schema : Schema
-        Says which columns will be read, and as what.
-
-    Returns
-    -------
-    Table
-    """
-    if isinstance(source, str | Path):
-        return _open_path(Path(source), schema)
+def open_held(source: Any, schema: Schema) -> Table:
+    """Open what is held in memory: a frame, an Arrow table, an array."""
     if isinstance(source, np.ndarray):
         return _open_array(array_column(source), schema)
     if isinstance(source, pa.RecordBatch):
         source = pa.table(source)
     no_table = DataError(
         f"cannot read a table from {type(source).__name__}.",
-        "give a pandas or polars frame, an Arrow table, a numpy array, or the path of a .csv or "
-        ".parquet file.",
+        "give a pandas or polars frame, an Arrow table, a numpy array, or where a table lies.",
     )
     faults = (TypeError, nw.exceptions.NarwhalsError)
     frame = attempt(partial(nw.from_native, source, eager_only=True), faults, no_table)
@@ -129,27 +114,6 @@ def require_table_file(path: Path) -> None:
         raise DataError(f"{path.name!r} is neither CSV nor Parquet.", "use .csv, .csv.gz or .parquet.")
 
 
-def _open_path(path: Path, schema: Schema) -> Table:
-    require_table_file(path)
-    return _open_parquet(path) if path.suffix == ".parquet" else _open_csv(path, schema)
-
-
-def _open_parquet(path: Path) -> Table:
-    read_names = partial(pa_parquet.read_schema, path)
-    names = attempt(read_names, (pa.ArrowException, OSError), damaged(path)).names
-
-    def fetch(columns: Sequence[str]) -> Mapping[str, Column]:
-        read = partial(pa_parquet.read_table, path, columns=list(columns))
-        table = attempt(read, (pa.ArrowException, OSError), damaged(path))
-        return {name: table.column(name) for name in columns}
-
-    return Table(names, fetch)
-
-
-def _open_csv(path: Path, schema: Schema) -> Table:
-    return Table(csv_names(path), lambda columns: _read_csv(path, csv_types(columns, schema)))
-
-
 def csv_names(path: Path) -> list[str]:
     """Names in the first line of a CSV file; no other line is read, whatever quotes stand in it."""
     no_names = DataError(
@@ -164,11 +128,6 @@ def csv_names(path: Path) -> list[str]:
     faults = (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
     names: list[str] = attempt(read, faults, no_names)
     return names
-
-
-def _read_csv(path: Path, types: Mapping[str, pa.DataType]) -> Mapping[str, Column]:
-    table = pa.Table.from_batches(list(csv_batches(path, types, damaged(path))), pa.schema(types.items()))
-    return {name: table.column(name) for name in types}
 
 
 def csv_types(names: Sequence[str], schema: Schema) -> Mapping[str, pa.DataType]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from privet.data import FileSource, Persons, Source, open_table, table_files
+from privet.data import SPARK, Persons, open_source, open_table, read_address
 from privet.engines.memory import MemoryEngine
 from privet.engines.protocol import Engine
 from privet.engines.spill import Folder
@@ -28,7 +28,10 @@ def open_engine(
     needed = [*schema.feature_names, *([] if labels is not None else [schema.label.name]), *own]
     lies_elsewhere = isinstance(source, str | Path)
     if lies_elsewhere and labels is None and bool(own) == (persons is not None):
-        place = _opened(source, schema)
+        address = read_address(source)
+        if address.kind == SPARK:
+            raise DataError("rows cannot be read from Spark yet.", "write them to Parquet files.")
+        place = open_source(address, schema)
         place.require(needed)
         return StreamEngine(SourceRows(place, schema, persons, spill), progress)
     table = open_table(source, schema)
@@ -38,7 +41,3 @@ def open_engine(
         )
     table.require(needed)
     return MemoryEngine.of(table, schema, labels, progress, persons)
-
-
-def _opened(source: str | Path, schema: Schema) -> Source:
-    return FileSource(table_files(Path(source)), schema)

@@ -1,6 +1,18 @@
 """Places that rows are read from, again and again, without being held in memory: files and databases."""
 
+from privet.data.sources.address import DUCKDB, FILES, POSTGRESQL, SPARK, Address, read_address
 from privet.data.sources.files import FileSource, table_files
 from privet.data.sources.source import Piece, Source
 
-__all__ = ["FileSource", "Piece", "Source", "table_files"]
+__all__ = [
+    "DUCKDB",
+    "FILES",
+    "POSTGRESQL",
+    "SPARK",
+    "Address",
+    "FileSource",
+    "Piece",
+    "Source",
+    "read_address",
+    "table_files",
+]

@@ -48,7 +48,7 @@ class FileSource:
         self._suffix = kinds.pop()
         self._paths = tuple(paths)
         self._schema = schema
-        self._seen = [_state(path) for path in self._paths]
+        self._seen = [file_state(path) for path in self._paths]
         self._kept_names = [self._own_names(path) for path in self._paths]
         self.names: Sequence[str] = self._kept_names[0]
 
@@ -77,7 +77,7 @@ class FileSource:
     def check(self) -> None:
         """See `Source.check`."""
         for path, seen in zip(self._paths, self._seen, strict=True):
-            if _state(path) != seen:
+            if file_state(path) != seen:
                 raise SourceError(
                     f"{path.name!r} was written to or replaced while it was read.",
                     "fit again when nobody writes; what this cost stays spent.",
@@ -181,7 +181,7 @@ def _suffix(path: Path) -> str:
     return next(suffix for suffix in SUFFIXES if path.name.endswith(suffix))
 
 
-def _state(path: Path) -> tuple[int, ...] | None:
+def file_state(path: Path) -> tuple[int, ...] | None:
     """What changes where a file is written to or replaced; None where there is none."""
     try:
         found = path.stat()
