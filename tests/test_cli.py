@@ -555,6 +555,12 @@ def test_check_counts_what_is_outside(call):
             "ill": {"unknown": 1},
         },
         "fit_would_refuse": True,
+        "first_lines": {
+            "age": {"missing": [2], "not a number": [5], "below": [3], "above": [4]},
+            "town": {"missing": [2], "unknown": [3]},
+            "ill": {"unknown": [6]},
+        },
+        "wrong_lines": {},
     }
     code, text, _ = call("schema", "check", "people.csv", "--schema", "schema.json")
     assert code == 3 and "clamped" in text and "A fit would refuse" in text

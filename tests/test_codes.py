@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from privet import Categorical, Continuous, Label, Schema, Target
 from privet.data import encode, open_table
-from privet.data.draft import draft_schema, outside_counts
+from privet.data.draft import draft_schema
+from privet.data.outside import outside_counts
 from privet.errors import DataError, SchemaError
 
 SECRET = "SECRET-7731"

@@ -6,7 +6,7 @@ import pytest
 from privet.cli import demo
 from privet.cli.main import main
 from privet.cli.population import SCHEMA, invent_people, write_people
-from privet.data.draft import outside_counts
+from privet.data.outside import outside_counts
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privet.version import __version__
 
 if TYPE_CHECKING:
+    from privet.data.text import TextFile
     from privet.errors import (
         BudgetError,
         BudgetExceeded,
@@ -87,6 +88,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "Target",
+    "TextFile",
     "UnionForest",
     "UnknownAccount",
     "__version__",
@@ -115,6 +117,7 @@ def _homes() -> Iterator[ModuleType]:
     """Where names are found, those first that load fastest, each loaded if none before it had the name."""
     yield import_module("privet.errors")
     yield import_module("privet.schema")
+    yield import_module("privet.data")
     yield import_module("privet.privacy")
     yield import_module("privet.model")
     yield import_module("privet.estimators")

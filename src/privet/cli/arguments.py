@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import sys
+import tempfile
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from privet.errors import UnknownAccount
+from privet.checks import exact
+from privet.data.table import require_table_file
+from privet.data.text import Place, TextFile
+from privet.errors import QuestionError, UnknownAccount
 from privet.privacy import Account, Ledger
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet.")]
+STANDARD = Path("-")
+"""Standard input, or standard output."""
+
+
+def number(text: Any) -> Fraction | float:
+    """A number as it is written, without rounding: 0.1, 1e-6, 1/2; inf too.
+
+    >>> number("1/2"), number("0.1"), number("1/3")
+    (0.5, 0.1, Fraction(1, 3))
+    """
+    if str(text).strip().lower() in ("inf", "infinity"):
+        return float("inf")
+    try:
+        found = exact(text, "the number")
+    except QuestionError:
+        raise typer.BadParameter(f"{text!r} is not a finite number. Write 0.5, 1e-6 or 1/2.") from None
+    return float(found) if exact(float(found)) == found else found
+
+
+def epsilon_of(what: str) -> Any:
+    """An option --epsilon that takes decimals and fractions."""
+    return typer.Option(metavar="E", parser=number, help=what)
+
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv, .csv.gz or .parquet; - reads CSV.")
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(metavar="SIGN", help="What separates the fields of a text file: ';', '|' or tab."),
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="How a text file is written: utf-8, latin-1, utf-16.")
+]
 SchemaFile = Annotated[Path, typer.Option("--schema", metavar="FILE", help="Schema in JSON.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 LedgerFile = Annotated[
@@ -21,17 +62,47 @@ Name = Annotated[
 ]
 
 
+def open_place(data: Path, separator: str | None, encoding: str | None) -> Place:
+    """Where rows lie, by the arguments of a command; a file that is not there is refused."""
+    place: Place = data
+    if data == STANDARD or separator is not None or encoding is not None:
+        sign = "\t" if separator in ("tab", "\\t") else separator
+        place = TextFile(_kept_input() if data == STANDARD else data, sign, encoding or "utf-8")
+    require_table_file(place)
+    return place
+
+
+def _kept_input() -> Path:
+    """Standard input as a file that can be read twice; without a name where the system can open it again."""
+    handles = Path("/proc/self/fd")
+    made = tempfile.TemporaryFile if handles.is_dir() else tempfile.NamedTemporaryFile
+    kept = made(suffix=".csv")
+    atexit.register(kept.close)
+    shutil.copyfileobj(sys.stdin.buffer, kept)
+    kept.flush()
+    return handles / str(kept.fileno()) if handles.is_dir() else Path(kept.name)
+
+
 def ledger_path(data: Path, ledger: Path | None) -> Path:
     """Where the ledger of a table lies."""
+    if data == STANDARD and ledger is None:
+        raise QuestionError("rows from standard input have no ledger.", "name it: --ledger FILE --name NAME.")
     return ledger or data.with_name(data.name + ".ledger")
+
+
+def account_name(data: Path, name: str | None) -> str:
+    """Name of a table's account."""
+    if data == STANDARD and name is None:
+        raise QuestionError("rows from standard input have no name.", "name their account: --name NAME.")
+    return name or data.name
 
 
 def open_account(data: Path, ledger: Path | None, name: str | None) -> Account:
     """Account of a table; a ledger that does not exist is not made."""
-    path = ledger_path(data, ledger)
+    path, account = ledger_path(data, ledger), account_name(data, name)
     if not path.exists():
         raise UnknownAccount(
-            f"no budget has been set for {name or data.name!r}: there is no ledger {str(path)!r}.",
+            f"no budget has been set for {account!r}: there is no ledger {str(path)!r}.",
             f"its owner sets one, for example: privet budget create {data} --epsilon 1",
         )
-    return Ledger(path).account(name or data.name)
+    return Ledger(path).account(account)

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from privet.answers import NoisyChoices, NoisyTable
-from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
+from privet.cli.arguments import (
+    Data,
+    Encoding,
+    Json,
+    LedgerFile,
+    Name,
+    SchemaFile,
+    Separator,
+    epsilon_of,
+    open_account,
+    open_place,
+)
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import out, show_json, table
-from privet.data.table import require_table_file
 from privet.privacy import Account, Protected, protect
 from privet.schema import Schema
 
@@ -34,7 +44,7 @@ RANKED = "It misses the share by {margin} rows at most, with a probability of at
 
 Answer = NoisyTable | NoisyChoices
 
-Epsilon = Annotated[float, typer.Option(metavar="E", help="Privacy budget of this question.")]
+Epsilon = Annotated[Any, epsilon_of("Privacy budget of this question.")]
 Where = Annotated[
     str | None, typer.Option(metavar="CONDITION", help="Only rows such as 'age >= 37 and town = north'.")
 ]
@@ -51,12 +61,14 @@ def count(
     where: Where = None,
     by: By = None,
     bins: Bins = 10,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """How many rows there are, or how many fulfil a condition."""
-    rows, account = _open(data, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, schema, ledger, name)
     answer = rows.noisy_column_rows(by or (), where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, "rows", COUNTED, as_json)
 
@@ -70,12 +82,14 @@ def histogram(
     where: Where = None,
     by: By = None,
     bins: Bins = 10,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """How many rows each value of a column has, empty ones included."""
-    rows, account = _open(data, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, schema, ledger, name)
     answer = rows.noisy_column_rows([*(by or ()), column], where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, "rows", COUNTED, as_json)
 
@@ -90,12 +104,14 @@ def most_frequent(
     where: Where = None,
     by: By = None,
     bins: Bins = 10,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Which value of a column most rows have."""
-    rows, account = _open(data, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, schema, ledger, name)
     answer = rows.choose_item(column, by or (), where, least=least, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, column, CHOSEN.replace("{word}", "fewer" if least else "more"), as_json)
 
@@ -112,21 +128,30 @@ def quantile(
     where: Where = None,
     by: By = None,
     bins: Bins = 10,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Below which value of a column a share of its rows lies."""
-    rows, account = _open(data, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, schema, ledger, name)
     answer = rows.noisy_quantile(column, at, by or (), where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, column, RANKED, as_json)
 
 
-def _open(data: Path, schema: Path, ledger: Path | None, name: str | None) -> tuple[Protected, Account]:
-    require_table_file(data)
+def _open(
+    data: Path,
+    separator: str | None,
+    encoding: str | None,
+    schema: Path,
+    ledger: Path | None,
+    name: str | None,
+) -> tuple[Protected, Account]:
     contract = Schema.load(schema)
+    place = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
-    return protect(data, contract, account), account
+    return protect(place, contract, account), account
 
 
 def _report(rows: Protected, account: Account, answer: Answer, head: str, noise: str, as_json: bool) -> None:

@@ -11,7 +11,18 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from privet.cli.arguments import Data, Json, LedgerFile, Name, ledger_path, open_account
+from privet.cli.arguments import (
+    STANDARD,
+    Data,
+    Json,
+    LedgerFile,
+    Name,
+    account_name,
+    epsilon_of,
+    ledger_path,
+    number,
+    open_account,
+)
 from privet.cli.output import out, show_json, table
 from privet.data.table import require_table_file
 from privet.errors import display
@@ -21,9 +32,7 @@ from privet.schema import Schema
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
 
-Epsilon = Annotated[
-    float, typer.Option(metavar="E", help="The most that may be learnt of one person, in all.")
-]
+Epsilon = Annotated[Any, epsilon_of("The most that may be learnt of one person, in all.")]
 
 Contract = Annotated[
     Path | None,
@@ -38,7 +47,7 @@ def create(
     data: Data,
     epsilon: Epsilon,
     delta: Annotated[
-        float, typer.Option(metavar="D", help="Chance that ε fails; 0 is the strict promise.")
+        Any, typer.Option(metavar="D", parser=number, help="Chance that ε fails; 0 is the strict promise.")
     ] = 0.0,
     schema: Contract = None,
     ledger: LedgerFile = None,
@@ -46,9 +55,10 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Set the budget of a table, once."""
-    require_table_file(data)
+    if data != STANDARD:
+        require_table_file(data)
     budget, contract = Budget(epsilon, delta), Schema.load(schema) if schema else None
-    account = Ledger(ledger_path(data, ledger)).create(name or data.name, budget, contract)
+    account = Ledger(ledger_path(data, ledger)).create(account_name(data, name), budget, contract)
     show_account(account, as_json)
 
 
@@ -62,7 +72,9 @@ def show(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json
 def grant(
     data: Data,
     epsilon: Epsilon,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="New δ; by default it stays.")] = None,
+    delta: Annotated[
+        Any, typer.Option(metavar="D", parser=number, help="New δ; by default it stays.")
+    ] = None,
     schema: Contract = None,
     ledger: LedgerFile = None,
     name: Name = None,

@@ -8,11 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
+from privet.cli.arguments import (
+    Data,
+    Encoding,
+    Json,
+    LedgerFile,
+    Name,
+    SchemaFile,
+    Separator,
+    epsilon_of,
+    open_account,
+    open_place,
+)
 from privet.cli.budget import account_state, show_account
 from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
 from privet.cli.output import out, require_new_file, show_json
-from privet.data.table import require_table_file
 from privet.estimators.base import PrivateEstimator
 from privet.privacy import Account, protect
 from privet.progress import progress_bar
@@ -23,10 +33,12 @@ from privet.schema import Schema
 def fit(
     data: Data,
     schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of this fit.")],
+    epsilon: Annotated[Any, epsilon_of("Privacy budget of this fit.")],
     out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="New file for the model.")],
     parameters: Any,
     learner: Learner = "boosting",
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -36,13 +48,13 @@ def fit(
     Everything that can be checked without reading rows is checked before anything is charged.
     """
     asked = make_estimator(learner, epsilon, parameters)
-    require_table_file(data)
     require_new_file(out_file)
     contract = Schema.load(schema)
     estimator = predicting(asked, contract)
+    rows = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
     with progress_bar("fitting", sys.stderr.isatty() and not as_json) as progress:
-        estimator.fit(protect(data, contract, account, progress=progress))
+        estimator.fit(protect(rows, contract, account, progress=progress))
     estimator.model_.save(out_file)
     _report(estimator, account, out_file, as_json)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -12,8 +12,9 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 import typer
 
-from privet.cli.arguments import Data, Json
+from privet.cli.arguments import Data, Encoding, Json, Separator, open_place
 from privet.cli.output import facts, out, require_new_file, show_json
+from privet.data.opened import read_texts
 from privet.model import load_model
 from privet.model.deployment import deployment, deployment_text
 from privet.model.protocol import Predictions
@@ -28,6 +29,11 @@ def predict(
     out_file: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="New CSV file, or - for the terminal.")
     ] = STANDARD_OUTPUT,
+    key: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Write this column before each prediction.")
+    ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Predict the label of every row: the label, and the share of votes for each.
@@ -36,15 +42,18 @@ def predict(
     """
     if out_file != STANDARD_OUTPUT:
         require_new_file(out_file)
-    told = load_model(model).predictions(data)
+    released = load_model(model)
+    place = open_place(data, separator, encoding)
+    keys = {} if key is None else {key: read_texts(place, key)}
+    told = released.predictions(place)
     if out_file == STANDARD_OUTPUT and as_json:
-        show_json(_plain(told))
+        show_json(_plain(told, keys))
         return
     if out_file == STANDARD_OUTPUT:
-        _write_csv(sys.stdout, told)
+        _write_csv(sys.stdout, told, keys)
         return
     with out_file.open("w", newline="", encoding="utf-8") as lines:
-        _write_csv(lines, told)
+        _write_csv(lines, told, keys)
     n_rows = len(told.values)
     if as_json:
         show_json({"predictions": str(out_file), "rows": n_rows})
@@ -84,18 +93,24 @@ def describe(
     out.print(facts((name, _text(value)) for name, value in released.describe().items()))
 
 
-def _plain(told: Predictions) -> list[dict[str, Any]]:
-    rows = [dict(zip(told.shares, row, strict=True)) for row in _rounded(told)]
-    if not rows:
-        return [{"prediction": value} for value in told.values]
-    return [{"prediction": v, "shares": row} for v, row in zip(told.values, rows, strict=True)]
+Keys = Mapping[str, Sequence[str | None]]
+"""The column that was asked for beside the predictions, by its name; or none."""
 
 
-def _write_csv(lines: TextIO, told: Predictions) -> None:
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["prediction", *(f"share_{label}" for label in told.shares)])
-    rows = _rounded(told) or [[] for _ in told.values]
-    writer.writerows([value, *row] for value, row in zip(told.values, rows, strict=True))
+def _plain(told: Predictions, keys: Keys) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = [{"prediction": value} for value in told.values]
+    for line, row in zip(lines, _rounded(told), strict=False):
+        line["shares"] = dict(zip(told.shares, row, strict=True))
+    for name, column in keys.items():
+        lines = [{name: key, **line} for key, line in zip(column, lines, strict=True)]
+    return lines
+
+
+def _write_csv(stream: TextIO, told: Predictions, keys: Keys) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*keys, "prediction", *(f"share_{label}" for label in told.shares)])
+    columns = [*keys.values(), told.values, *zip(*_rounded(told), strict=True)]
+    writer.writerows(zip(*columns, strict=True))
 
 
 def _rounded(told: Predictions) -> list[list[float]]:

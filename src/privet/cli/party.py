@@ -9,10 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli.arguments import Data, Json, LedgerFile, Name, SchemaFile, open_account
+from privet.cli.arguments import (
+    Data,
+    Encoding,
+    Json,
+    LedgerFile,
+    Name,
+    SchemaFile,
+    Separator,
+    epsilon_of,
+    open_account,
+    open_place,
+)
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import facts, out, require_new_file, show_json, warn
-from privet.data.table import require_table_file
 from privet.errors import QuestionError
 from privet.model import CountForest, UnionForest, load_model
 from privet.model.file import read_whole
@@ -79,7 +89,7 @@ def key(
 @app.command()
 def structure(
     schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option(metavar="E", help="What each party is asked to spend.")],
+    epsilon: Annotated[Any, epsilon_of("What each party is asked to spend.")],
     out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="New file for the structure.")],
     delta: Annotated[
         float, typer.Option(metavar="D", help="Chance that ε fails; 0 is the strict promise.")
@@ -113,12 +123,12 @@ def publish_vector(
     party: Annotated[str, typer.Option(metavar="NAME", help="Name under which to publish.")],
     key: Annotated[Path, typer.Option(metavar="FILE", help="Private key of the party.")],
     out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="New file for the signed counts.")],
-    epsilon: Annotated[
-        float | None, typer.Option(metavar="E", help="What to spend; by default what the structure says.")
-    ] = None,
+    epsilon: Annotated[Any, epsilon_of("What to spend; by default what the structure says.")] = None,
     overlapping: Annotated[
         bool, typer.Option("--overlapping", help="Some of these people may be with another party too.")
     ] = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -128,11 +138,11 @@ def publish_vector(
     Everything that can be checked without reading rows is checked before anything is charged.
     """
     agreed, signer = PublicStructure.load(structure), load_key(key)
-    require_table_file(data)
     require_new_file(out_file)
+    place = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
     with progress_bar("counting", sys.stderr.isatty() and not as_json) as progress:
-        rows = protect(data, agreed.schema, account, progress=progress)
+        rows = protect(place, agreed.schema, account, progress=progress)
         vector = publish(agreed, rows, party, signer, epsilon=epsilon, disjoint=not overlapping)
     vector.save(out_file)
     if as_json:

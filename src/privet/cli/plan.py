@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli.arguments import Json
+from privet.cli.arguments import Json, epsilon_of
 from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
 from privet.cli.output import facts, out, require_new_picture, show_json, table
 from privet.learners.plan import FitPlan
@@ -19,7 +19,7 @@ from privet.schema import Schema
 @with_parameters
 def plan(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="Schema in JSON.")],
-    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of the fit.")],
+    epsilon: Annotated[Any, epsilon_of("Privacy budget of the fit.")],
     parameters: Any,
     rows: Annotated[
         int | None,

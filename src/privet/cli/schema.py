@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
-from privet.cli.arguments import Data, Json, SchemaFile
+from privet.cli.arguments import Data, Encoding, Json, SchemaFile, Separator, open_place
 from privet.cli.output import out, require_new_file, show_json, table, warn
-from privet.data.draft import NOT_A_NUMBER, TOO_MANY_ROWS, draft_schema, outside_counts
+from privet.data.draft import draft_schema
+from privet.data.outside import NOT_A_NUMBER, TOO_MANY_ROWS, Outside, find_outside
 from privet.schema import Schema
 
 app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)
@@ -38,12 +41,14 @@ def draft(
     out_file: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="New file; by default the terminal.")
     ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Draft a schema from a PUBLIC sample: everything in it is read from the sample's rows."""
     if out_file is not None:
         require_new_file(out_file)
-    schema = draft_schema(data, label, omit or ())
+    schema = draft_schema(open_place(data, separator, encoding), label, omit or ())
     warn("THE SAMPLE MUST BE PUBLIC", PUBLIC_ONLY)
     if out_file is None:
         show_json(schema.to_dict())
@@ -59,28 +64,56 @@ def draft(
 def check(
     data: Data,
     schema: SchemaFile,
+    separator: Separator = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> int:
-    """Count what falls outside a schema (for the owner). Exit code 3 if a fit would refuse the table."""
+    """Count what falls outside a schema, and say where (for the owner).
+
+    Exit code 3 if a fit would refuse the table.
+    """
     contract = Schema.load(schema)
-    counts = outside_counts(data, contract)
-    refused = _would_refuse(counts, contract.label.name)
+    found = find_outside(open_place(data, separator, encoding), contract)
+    counts, label = found.counts, contract.label.name
+    refused = bool(found.wrong_lines) or _would_refuse(counts, label)
     warn("EXACT COUNTS: FOR THE OWNER'S EYES ONLY", OWNER_ONLY)
     if as_json:
-        show_json({"exact_counts_for_the_owner_only": counts, "fit_would_refuse": refused})
+        told = {"exact_counts_for_the_owner_only": counts, "fit_would_refuse": refused}
+        show_json(told | {_head(found): found.places, "wrong_lines": found.wrong_lines})
         return 3 if refused else 0
-    rows = [
-        (name, kind, f"{count:,}", _meaning(kind, name == contract.label.name))
-        for name, found in counts.items()
-        for kind, count in found.items()
-    ]
-    if rows:
-        out.print(table(["column", "found", "rows", "what a fit makes of it"], rows, ["rows"]))
+    if found.wrong_lines:
+        out.print(_wrong(found))
+    elif any(counts.values()):
+        out.print(_counted(found, label))
     else:
         out.print("Every value lies within the schema.")
     if refused:
         out.print("[bold red]A fit would refuse this table.[/bold red]")
     return 3 if refused else 0
+
+
+def _counted(found: Outside, label: str) -> Table:
+    rows = [
+        (name, kind, f"{count:,}", _listed(found.places[name][kind], count), _meaning(kind, name == label))
+        for name, of in found.counts.items()
+        for kind, count in of.items()
+    ]
+    return table(
+        ["column", "found", "rows", _head(found).replace("_", " "), "a fit makes of it"], rows, ["rows"]
+    )
+
+
+def _wrong(found: Outside) -> Table:
+    rows = [(kind, ", ".join(map(str, lines))) for kind, lines in found.wrong_lines.items()]
+    return table(["lines that cannot be read", _head(found).replace("_", " ")], rows)
+
+
+def _head(found: Outside) -> str:
+    return "first_lines" if found.in_lines else "first_rows"
+
+
+def _listed(places: Sequence[int], count: int) -> str:
+    return ", ".join(map(str, places)) + (" …" if places and count > len(places) else "")
 
 
 def _would_refuse(counts: dict[str, dict[str, int]], label: str) -> bool:

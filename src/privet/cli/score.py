@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from privet.cli.arguments import Data, Json, LedgerFile, Name, open_account
+from privet.cli.arguments import (
+    Data,
+    Encoding,
+    Json,
+    LedgerFile,
+    Name,
+    Separator,
+    epsilon_of,
+    open_account,
+    open_place,
+)
 from privet.cli.budget import account_state, show_account
 from privet.cli.model import Model
 from privet.cli.output import facts, out, show_json
-from privet.data.table import require_table_file
 from privet.estimators import PrivateScore, private_score
 from privet.learners.score import METRICS, check_metric
 from privet.model import load_model
@@ -21,11 +30,13 @@ from privet.privacy import Account, Budget
 def score(
     model: Model,
     data: Data,
-    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of this score.")],
+    epsilon: Annotated[Any, epsilon_of("Privacy budget of this score.")],
     metric: Annotated[str, typer.Option(metavar="NAME", help=f"One of: {', '.join(METRICS)}.")] = "accuracy",
     schema: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Schema in JSON; by default the model's.")
     ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -36,10 +47,10 @@ def score(
     """
     check_metric(metric)
     Budget(epsilon)
-    require_table_file(data)
     released = load_model(model)
+    rows = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
-    found = private_score(released, data, metric=metric, epsilon=epsilon, schema=schema, account=account)
+    found = private_score(released, rows, metric=metric, epsilon=epsilon, schema=schema, account=account)
     _report(found, account, as_json)
 
 

@@ -1,11 +1,12 @@
 """Tables of any kind to small integer codes, read through a schema."""
 
 from privet.data.codes import Codes, encode, no_rows
-from privet.data.opened import open_source, open_table
+from privet.data.opened import located, open_source, open_table
 from privet.data.persons import Persons, declared_unit, own_rows
 from privet.data.read import check_number, read_codes
 from privet.data.sources import SPARK, Address, Piece, Source, read_address
 from privet.data.table import Table
+from privet.data.text import Place, TextFile, is_place
 
 __all__ = [
     "SPARK",
@@ -13,11 +14,15 @@ __all__ = [
     "Codes",
     "Persons",
     "Piece",
+    "Place",
     "Source",
     "Table",
+    "TextFile",
     "check_number",
     "declared_unit",
     "encode",
+    "is_place",
+    "located",
     "no_rows",
     "open_source",
     "open_table",

@@ -1,10 +1,9 @@
-"""The owner's desk: draft a schema from a public sample, and count what falls outside one."""
+"""The owner's desk: draft a schema from a public sample."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -14,18 +13,16 @@ import pyarrow.compute as pa_compute
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from privet.data.codes import code_dtype, encode_categorical, numbers
+from privet.data.codes import numbers
 from privet.data.columns import Coded, Column, open_column, series_column
 from privet.data.discreet import attempt
-from privet.data.opened import open_table
 from privet.data.table import require_columns, require_table_file, wrong_type
-from privet.data.values import is_nested, number, plain, text
+from privet.data.text import Place, TextFile, is_place, place_path, text_file
+from privet.data.values import is_nested, plain, text
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target, canonical
 
 MAX_DRAFT_CATEGORIES = 1000
-NOT_A_NUMBER = "not a number"
-TOO_MANY_ROWS = "rows above max_rows"
 
 
 def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()) -> Schema:
@@ -63,79 +60,6 @@ def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()
     return Schema(features, Label(label, _draft_labels(source, label, columns[label])))
 
 
-def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
-    """Count, per column, the values a schema does not cover. Exact, hence for the owner's eyes only.
-
-    Returns
-    -------
-    dict
-        For each column the counts under ``missing``, ``below``, ``above``, ``not a number`` and
-        ``unknown`` that are not zero; the label's or target's also hold ``rows above max_rows``.
-    """
-    table = open_table(source, _as_text(schema) if isinstance(source, str | Path) else schema)
-    table.require([*schema.feature_names, schema.label.name])
-    columns = table.fetch([*schema.feature_names, schema.label.name])
-    label = schema.label
-    predicted = Categorical(label.name, label.values) if isinstance(label, Label) else label
-    features: Sequence[Feature] = [*schema.features, predicted]
-    counts = {f.name: _outside(columns[f.name], f) for f in features}
-    n_rows = len(columns[schema.label.name])
-    if n_rows == 0:
-        raise DataError("the table has no rows.", "check the file or the filter that made it.")
-    excess = n_rows - (schema.max_rows or math.inf)
-    if excess > 0:
-        counts[schema.label.name][TOO_MANY_ROWS] = int(excess)
-    return counts
-
-
-def _as_text(schema: Schema) -> Schema:
-    """The same columns, all read as text, so that fields that are no numbers can be counted."""
-    return Schema([Categorical(f.name, [""]) for f in schema.features], Label(schema.label.name, [""]))
-
-
-def _outside(column: Column, feature: Feature) -> dict[str, int]:
-    if isinstance(feature, Categorical):
-        codes = np.empty(len(column), code_dtype(feature.n_codes))
-        encode_categorical(column, feature, codes)
-        missing = len(feature.categories)
-        counts = {"missing": (codes == missing).sum(), "unknown": (codes == missing + 1).sum()}
-    else:
-        values, unreadable = _as_numbers(column, feature.name)
-        absent = np.isnan(values).sum() - unreadable
-        counts = {
-            "missing": absent,
-            NOT_A_NUMBER: unreadable,
-            "below": (values < feature.lower).sum(),
-            "above": (values > feature.upper).sum(),
-        }
-    return {kind: int(count) for kind, count in counts.items() if count}
-
-
-def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, int]:
-    """A column as floats with NaN where there is none, and how many fields were no numbers."""
-    if isinstance(column, pa.ChunkedArray) and _is_text(column.type):
-        found = [_float(text) for text in column.to_pylist()]
-    elif isinstance(column, np.ndarray) and column.dtype.kind == "O":
-        found = [number(value) for value in column.tolist()]
-    else:
-        return numbers(column, name).astype(np.float64), 0
-    return np.array(found, np.float64), sum(value is None for value in found)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def _float(text: str | None) -> float | None:
-    """The number that a fit would read, None where it would refuse the field."""
-    if text is None:
-        return math.nan
-    try:
-        return float(text) if text.isascii() and "_" not in text else None
-    except ValueError:
-        return None
-
-
 def schema_from_data(X: Any, y: Any, predicts: type[Label | Target] = Label) -> Schema:
     """The schema that the rows themselves have: bounds, categories, and labels or a target as they occur.
 
@@ -157,8 +81,8 @@ def schema_from_data(X: Any, y: Any, predicts: type[Label | Target] = Label) -> 
 
 
 def _all_columns(source: Any) -> Mapping[str, Column]:
-    if isinstance(source, str | Path):
-        table = _read_whole(Path(source))
+    if is_place(source):
+        table = _read_whole(source)
         require_columns(table.column_names, table.column_names)
         return {name: table.column(name) for name in table.column_names}
     frame = nw.from_native(source, eager_only=True)
@@ -187,25 +111,30 @@ def _typed(column: Column, name: str) -> Column:
     return pa.chunked_array([typed])
 
 
-def _read_whole(path: Path) -> pa.Table:
-    require_table_file(path)
+def _read_whole(place: Place) -> pa.Table:
+    require_table_file(place)
+    path, file = place_path(place), None
     try:
         if path.suffix == ".parquet":
             return pa_parquet.read_table(path)
-        table = _read_csv(path)
+        file = text_file(place)
+        table = _read_csv(file)
         # Dates and truth values are categories, and a fit will read them as they are written.
         texts = [field.name for field in table.schema if not _is_number(field.type)]
-        return _read_csv(path, texts) if texts else table
+        return _read_csv(file, texts) if texts else table
     except (pa.ArrowException, OSError, EOFError):
-        hint = "check that it is a whole file in UTF-8, with as many fields in every line as in the first."
+        wanted = file.encoding.upper() if file else "UTF-8"
+        hint = f"check that it is whole and in {wanted}, with as many fields in every line as in the first."
         raise DataError(f"{path.name!r} could not be read as CSV or Parquet.", hint) from None
 
 
-def _read_csv(path: Path, texts: Sequence[str] = ()) -> pa.Table:
+def _read_csv(file: TextFile, texts: Sequence[str] = ()) -> pa.Table:
     types = dict.fromkeys(texts, pa.string())
     options = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
-    with pa.input_stream(path, compression="detect") as stream:
-        return pa_csv.read_csv(stream, convert_options=options)
+    form = pa_csv.ParseOptions(delimiter=file.separates)
+    with pa.input_stream(file.place, compression="detect") as stream:
+        lines = pa_csv.ReadOptions(encoding=file.encoding)
+        return pa_csv.read_csv(stream, read_options=lines, parse_options=form, convert_options=options)
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -215,15 +144,15 @@ def _is_number(kind: pa.DataType) -> bool:
 def _draft_labels(source: Any, label: str, column: Column) -> list[Any]:
     """Label values; those of a CSV as they are written where a number would not be found again."""
     values = _distinct(label, column)
-    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or not _is_number(column.type):
+    if not is_place(source) or place_path(source).suffix == ".parquet" or not _is_number(column.type):
         return values
-    written = _distinct(label, _read_csv(Path(source), [label]).column(label))
+    written = _distinct(label, _read_csv(text_file(source), [label]).column(label))
     return values if {canonical(value) for value in values} == set(written) else written
 
 
 def _draft_feature(name: str, column: Column, rounded: bool = True) -> Feature:
     if _is_number(column.type):
-        values, _ = _as_numbers(column, name)
+        values = numbers(column, name).astype(np.float64)
         values = values[np.isfinite(values)]
         if len(values) == 0:
             raise SchemaError(f"column {name!r} has no values to draft from.", "leave it out.")

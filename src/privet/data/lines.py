@@ -9,10 +9,14 @@ whether a line is one; and a line longer than a block is read or refused by wher
 
 from __future__ import annotations
 
+import codecs
+from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
+
+from privet.data.text import UTF8
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line, and of a block that is read at a time."""
@@ -22,7 +26,7 @@ START, PLAIN, QUOTED, CLOSED, WRONG = range(0, 5 * BITS, BITS)
 """Where in a field we are; CLOSED behind a quote that ends it, or is the first of two."""
 
 AFTER = {
-    # behind any other byte, a comma, a new line, a quote
+    # behind any other byte, a separator, a new line, a quote
     START: (PLAIN, START, START, QUOTED),
     PLAIN: (PLAIN, START, START, WRONG),
     QUOTED: (QUOTED, QUOTED, WRONG, CLOSED),
@@ -32,38 +36,62 @@ AFTER = {
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def _moves() -> np.ndarray:
+@cache
+def _moves(separator: str) -> np.ndarray:
     """For each byte the states that it leads to, from the state s in the bits from s on.
 
     To go on from one byte to the next is a shift then, which takes a processor one step.
     """
-    kinds = dict.fromkeys(range(256), 0) | {ord(","): 1, ord("\n"): 2, ord("\r"): 2, ord('"'): 3}
+    kinds = dict.fromkeys(range(256), 0) | {ord(separator): 1, ord("\n"): 2, ord("\r"): 2, ord('"'): 3}
     moves = [sum(after[kinds[byte]] << state for state, after in AFTER.items()) for byte in range(256)]
     return np.array(moves, np.uint64)
 
 
-MOVES = _moves()
+class Recoded:
+    """A stream of bytes in some encoding, read as UTF-8; ``sound`` says that all of it could be."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream, self._held, self._ended, self.sound = stream, b"", False, True
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+
+    def read(self, size: int | None) -> bytes:
+        """As many bytes at most, or all; nothing at the end, and where something could not be read."""
+        while not self._held and not self._ended:
+            raw = self._stream.read(size)
+            self._ended = not raw
+            self._held = self._decoded(raw)
+        data, self._held = self._held[:size], self._held[size:]
+        return data
+
+    def _decoded(self, raw: bytes) -> bytes:
+        try:
+            return self._decoder.decode(raw, self._ended).encode()
+        except UnicodeError:
+            self.sound, self._ended = False, True
+        return b""
 
 
 class CheckedLines:
     """A stream of bytes that ends where a line is not as it must be; ``sound`` says that none was."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, separator: str = ",", encoding: str = UTF8) -> None:
+        self._stream = stream if encoding == UTF8 else Recoded(stream, encoding)
+        self._moves = _moves(separator)
         self._state, self._length, self._begins = START, 0, True
         self.closed = False
 
     @property
     def sound(self) -> bool:
         """Whether all lines read were as they must be, up to the last."""
-        return self._state not in (WRONG, QUOTED)
+        return self._state not in (WRONG, QUOTED) and getattr(self._stream, "sound", True)
 
     def read(self, size: int = -1) -> bytes:
         """Read on, nothing once a line was wrong."""
         data: bytes = self._stream.read(None if size < 0 else size)
         seen = data.removeprefix(BYTE_ORDER_MARK) if self._begins else data
         self._begins = False
-        self._state, self._length = _walk(np.frombuffer(seen, np.uint8), self._state, self._length, MOVES)
+        found = np.frombuffer(seen, np.uint8)
+        self._state, self._length = _walk(found, self._state, self._length, self._moves)
         return b"" if self._state == WRONG else data
 
     def readable(self) -> bool:

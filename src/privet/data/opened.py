@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from privet.data.columns import Column
+from privet.data.discreet import attempt
 from privet.data.sources import (
     DUCKDB,
     FILES,
@@ -21,13 +22,21 @@ from privet.data.sources import (
 )
 from privet.data.sources.duckdb import DuckSource
 from privet.data.sources.postgresql import PostgresSource
-from privet.data.table import Table, open_held
+from privet.data.table import Table, open_held, wrong_type
+from privet.data.text import Place, TextFile, is_place
 from privet.errors import DataError
-from privet.schema import Schema
+from privet.schema import Categorical, Label, Schema
 
 
-def open_source(address: Address, schema: Schema) -> Source:
+def located(place: Place) -> Address | TextFile:
+    """Where rows lie, taken apart."""
+    return place if isinstance(place, TextFile) else read_address(place)
+
+
+def open_source(address: Address | TextFile, schema: Schema) -> Source:
     """Open a place that rows can be read from again and again; none is read yet."""
+    if isinstance(address, TextFile):
+        return FileSource(table_files(address), schema, address)
     if address.kind == FILES:
         return FileSource(table_files(Path(address.place)), schema)
     if address.kind == DUCKDB:
@@ -45,7 +54,7 @@ def open_table(source: Any, schema: Schema) -> Table:
 
     Parameters
     ----------
-    source : a pandas or polars frame, an Arrow table, a numpy array, a path, an address
+    source : a pandas or polars frame, an Arrow table, a numpy array, a path, an address, a `TextFile`
     schema : Schema
         Says which columns will be read, and as what.
 
@@ -53,9 +62,9 @@ def open_table(source: Any, schema: Schema) -> Table:
     -------
     Table
     """
-    if not isinstance(source, str | Path):
+    if not is_place(source):
         return open_held(source, schema)
-    place = open_source(read_address(source), schema)
+    place = open_source(located(source), schema)
 
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
         place.require(names)
@@ -67,3 +76,14 @@ def open_table(source: Any, schema: Schema) -> Table:
         }
 
     return Table(place.names, fetch)
+
+
+def read_texts(place: Place, name: str) -> list[str | None]:
+    """A column of a table as text, None where it is missing: of rows that are the caller's own."""
+    table = open_table(place, Schema([Categorical(name, [""])], Label("the label", [""])))
+    table.require([name])
+    column = table.fetch([name])[name]
+    texts: list[str | None] = attempt(
+        lambda: column.cast(pa.string()).to_pylist(), (pa.ArrowException,), wrong_type(name, "texts")
+    )
+    return texts

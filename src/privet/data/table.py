@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import zlib
@@ -20,10 +21,16 @@ import pyarrow.csv as pa_csv
 from privet.data.columns import Column, array_column, series_column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE, CheckedLines
+from privet.data.text import (
+    CSV_SUFFIXES,
+    UTF8,
+    Place,
+    TextFile,
+    likely_separator,
+    place_path,
+)
 from privet.errors import DataError, PrivetError
 from privet.schema import Continuous, Schema
-
-CSV_SUFFIXES = (".csv", ".csv.gz")
 
 
 @dataclass(frozen=True)
@@ -52,12 +59,20 @@ def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
         raise DataError(
             f"column {missing[0]!r} is missing"
             + (f" (and {len(missing) - 1} more)." if missing[1:] else "."),
-            "add it to the table, or take it out of the schema; a CSV file separates its fields by commas.",
+            _separated_otherwise(found) or "add it to the table, or take it out of the schema.",
             column=missing[0],
         )
     twice = [name for name in names if times[name] > 1]
     if twice:
         raise DataError(f"column {twice[0]!r} stands there twice.", "rename one of them.", column=twice[0])
+
+
+def _separated_otherwise(names: Sequence[str]) -> str:
+    """What to do where a first line seems to have another separator: names of columns are public."""
+    sign = likely_separator(list(names))
+    if not sign:
+        return ""
+    return f"its fields seem to be separated by {sign!r}: TextFile(path, separator={sign!r}), or --separator."
 
 
 def open_held(source: Any, schema: Schema) -> Table:
@@ -70,6 +85,8 @@ def open_held(source: Any, schema: Schema) -> Table:
         f"cannot read a table from {type(source).__name__}.",
         "give a pandas or polars frame, an Arrow table, a numpy array, or where a table lies.",
     )
+    if hasattr(source, "collect"):
+        raise DataError("a lazy frame holds no rows yet.", "give what its collect() returns.")
     faults = (TypeError, nw.exceptions.NarwhalsError)
     frame = attempt(partial(nw.from_native, source, eager_only=True), faults, no_table)
     if not isinstance(frame, nw.DataFrame):
@@ -104,30 +121,48 @@ def is_plain(array: np.ndarray) -> bool:
     )
 
 
-def require_table_file(path: Path) -> None:
-    """Refuse a path that is not a CSV or Parquet file by its name."""
+def require_table_file(place: Place) -> None:
+    """Refuse a path that is not a CSV or Parquet file by its name, where nobody says that it is text."""
+    path = place_path(place)
     if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder.", "give one .csv, .csv.gz or .parquet file.")
+        raise DataError(f"{str(path)!r} is a folder.", "give one .csv, .tsv, .csv.gz or .parquet file.")
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}.", "check the path.")
-    if path.suffix != ".parquet" and not path.name.endswith(CSV_SUFFIXES):
-        raise DataError(f"{path.name!r} is neither CSV nor Parquet.", "use .csv, .csv.gz or .parquet.")
+    if not isinstance(place, TextFile) and path.suffix != ".parquet" and not path.name.endswith(CSV_SUFFIXES):
+        raise DataError(
+            f"{path.name!r} is neither CSV nor Parquet.",
+            "use .csv, .tsv, .csv.gz or .parquet, or say what separates its fields: TextFile, --separator.",
+        )
 
 
-def csv_names(path: Path) -> list[str]:
+def csv_names(file: TextFile) -> list[str]:
     """Names in the first line of a CSV file; no other line is read, whatever quotes stand in it."""
+    path = file.place
     no_names = DataError(
-        f"{path.name!r} is empty, damaged, or not in UTF-8.", "name the columns in the first line."
+        f"{path.name!r} is empty, damaged, or its first line is not in {file.encoding.upper()}.",
+        "name the columns in the first line; files of older programs are often in latin-1: "
+        "TextFile(path, encoding='latin-1'), or --encoding latin-1.",
     )
-    opened = gzip.open if path.suffix == ".gz" else open
+    encoding = "utf-8-sig" if file.encoding == UTF8 else file.encoding
 
     def read() -> list[str]:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            return next(csv.reader([lines.readline(LONGEST_LINE)]))
+        return next(csv.reader([_first_line(path, encoding)], delimiter=file.separates))
 
-    faults = (UnicodeDecodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
+    faults = (UnicodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
     names: list[str] = attempt(read, faults, no_names)
     return names
+
+
+def _first_line(path: Path, encoding: str) -> str:
+    """The first line, byte by byte: how others are written must not decide whether it is read."""
+    decoder, line = codecs.getincrementaldecoder(encoding)(), ""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
+        for _ in range(LONGEST_LINE):
+            byte = stream.read(1)
+            line += decoder.decode(byte, not byte)
+            if not byte or line[-1:] in ("\n", "\r"):
+                break
+    return line
 
 
 def csv_types(names: Sequence[str], schema: Schema) -> Mapping[str, pa.DataType]:
@@ -137,17 +172,19 @@ def csv_types(names: Sequence[str], schema: Schema) -> Mapping[str, pa.DataType]
 
 
 def csv_batches(
-    path: Path, types: Mapping[str, pa.DataType], broken: PrivetError
+    file: TextFile, types: Mapping[str, pa.DataType], broken: PrivetError
 ) -> Iterator[pa.RecordBatch]:
     """Columns of a CSV file, some rows at a time; ``broken`` is raised where it cannot be read on."""
     options = pa_csv.ConvertOptions(
         column_types=dict(types), include_columns=list(types), null_values=[""], strings_can_be_null=True
     )
 
+    path = file.place
     unfit = DataError(
         f"{path.name!r} could not be read: a field that the schema calls continuous is not a number, a line "
-        "has too many or too few fields or is too long, or a quote or a new line stands where none may.",
-        "mend the file, or make the column categorical; `privet schema check` counts such fields.",
+        "has too many or too few fields or is too long, a quote or a new line stands where none may, or "
+        f"something is not in {file.encoding.upper()}.",
+        "its owner sees what and where by `privet schema check`.",
     )
 
     def attempted(call: Callable[[], Any]) -> Any:
@@ -155,9 +192,13 @@ def csv_batches(
         return attempt(lambda: attempt(call, (pa.ArrowInvalid,), unfit), (pa.ArrowException, OSError), broken)
 
     with attempted(partial(pa.input_stream, path, compression="detect")) as stream:
-        lines = CheckedLines(stream)
-        settings = pa_csv.ReadOptions(block_size=LONGEST_LINE)
-        batches = attempted(partial(pa_csv.open_csv, lines, read_options=settings, convert_options=options))
+        lines = CheckedLines(stream, file.separates, file.encoding)
+        form = {
+            "read_options": pa_csv.ReadOptions(block_size=LONGEST_LINE),
+            "parse_options": pa_csv.ParseOptions(delimiter=file.separates),
+            "convert_options": options,
+        }
+        batches = attempted(partial(pa_csv.open_csv, lines, **form))
         while (batch := attempted(partial(next, batches, None))) is not None:
             yield batch
         if not lines.sound:

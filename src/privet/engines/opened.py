@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from privet.data import SPARK, Persons, open_source, open_table, read_address
+from privet.data import SPARK, Persons, is_place, located, open_source, open_table
 from privet.engines.memory import MemoryEngine
 from privet.engines.protocol import Engine
 from privet.engines.spill import Folder
@@ -26,10 +25,9 @@ def open_engine(
     """Engine of a table; names and declared types are looked at now, rows when they are asked for."""
     own = persons.columns if persons else []
     needed = [*schema.feature_names, *([] if labels is not None else [schema.label.name]), *own]
-    lies_elsewhere = isinstance(source, str | Path)
-    if lies_elsewhere and labels is None and bool(own) == (persons is not None):
-        address = read_address(source)
-        if address.kind == SPARK:
+    if is_place(source) and labels is None and bool(own) == (persons is not None):
+        address = located(source)
+        if getattr(address, "kind", None) == SPARK:
             raise DataError("rows cannot be read from Spark yet.", "write them to Parquet files.")
         place = open_source(address, schema)
         place.require(needed)

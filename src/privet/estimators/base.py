@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from privet.data import is_place
 from privet.data.draft import schema_from_data
 from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.estimators import rows
@@ -71,7 +72,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         _ = self.budget
         known = None if self._reads_schema else self._schema(X, y)
         by_name = unit if isinstance(unit, str) else None
-        if isinstance(X, str | Path):
+        if is_place(X):
             schema = known or self._schema(X, y)
             self._set_names(schema)
         else:
@@ -184,7 +185,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         """Rows to be predicted: those of a file as they are, of a frame the columns that were learnt from."""
         check_is_fitted(self)
-        if isinstance(X, str | Path):
+        if is_place(X):
             return X
         return rows.validated(self, X, False, getattr(self, "feature_names_in_", None))
 

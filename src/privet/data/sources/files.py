@@ -17,7 +17,8 @@ import pyarrow.parquet as pa_parquet
 
 from privet.data.discreet import attempt
 from privet.data.sources.source import Piece
-from privet.data.table import CSV_SUFFIXES, csv_batches, csv_names, csv_types, damaged, require_columns
+from privet.data.table import csv_batches, csv_names, csv_types, damaged, require_columns
+from privet.data.text import CSV_SUFFIXES, Place, TextFile, place_path, text_file
 from privet.errors import DataError, SourceError
 from privet.schema import Schema
 
@@ -37,12 +38,15 @@ class FileSource:
     paths : sequence of paths
     schema : Schema
         Says which columns of text are numbers.
+    written : TextFile, optional
+        How files of text are written, where their names do not say it.
     """
 
     ordered = True
 
-    def __init__(self, paths: Sequence[Path], schema: Schema) -> None:
-        kinds = {_suffix(path) for path in paths}
+    def __init__(self, paths: Sequence[Path], schema: Schema, written: TextFile | None = None) -> None:
+        self._written = written
+        kinds = {_suffix(path) if written is None else CSV_SUFFIXES[0] for path in paths}
         if len(kinds) != 1:
             raise DataError("these files are of several kinds.", "name files of one kind.")
         self._suffix = kinds.pop()
@@ -93,7 +97,7 @@ class FileSource:
 
     def _own_names(self, path: Path) -> list[str]:
         if self._suffix in CSV_SUFFIXES:
-            return csv_names(path)
+            return csv_names(self._text(path))
         return list(self._declared(path).names)
 
     def _type(self, path: Path, name: str) -> Any:
@@ -134,8 +138,11 @@ class FileSource:
             yield partial(piece, number)
 
     def _csv(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
-        batches = csv_batches(path, csv_types(columns, self._schema), damaged(path))
+        batches = csv_batches(self._text(path), csv_types(columns, self._schema), damaged(path))
         yield from gathered(batches)
+
+    def _text(self, path: Path) -> TextFile:
+        return text_file(path) if self._written is None else self._written.at(path)
 
     def _tables(self, path: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         while (batch := attempt(partial(next, batches, None), FAULTS, damaged(path))) is not None:
@@ -154,8 +161,9 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
         yield partial(_as_tables, held)
 
 
-def table_files(path: Path) -> list[Path]:
+def table_files(place: Place) -> list[Path]:
     """Files that a path means: itself, all tables in a folder, or those whose names have a pattern."""
+    path = place_path(place)
     if path.is_dir():
         found = [each for each in path.iterdir() if each.name.endswith(SUFFIXES) and each.name[0] not in "._"]
     elif any(sign in path.name for sign in "*?[") and not path.exists():
@@ -168,7 +176,7 @@ def table_files(path: Path) -> list[Path]:
     for file in files:
         if not file.is_file():
             raise DataError(f"there is no file {str(file)!r}.", "check the path.")
-        if not file.name.endswith(SUFFIXES):
+        if not isinstance(place, TextFile) and not file.name.endswith(SUFFIXES):
             raise DataError(f"{file.name!r} is neither CSV nor Parquet nor Arrow.", f"use {_listed()}.")
     return files
 

@@ -1,0 +1,208 @@
+"""The owner's desk: count what falls outside a schema, and say where. Exact, for the owner's eyes only."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privet.data.codes import code_dtype, encode_categorical, numbers
+from privet.data.columns import Column
+from privet.data.discreet import attempt
+from privet.data.lines import LONGEST_LINE
+from privet.data.opened import open_table
+from privet.data.sources import read_address
+from privet.data.table import csv_names, damaged
+from privet.data.text import CSV_SUFFIXES, UTF8, Place, TextFile, is_place, text_file
+from privet.data.values import number
+from privet.errors import DataError
+from privet.schema import Categorical, Feature, Label, Schema
+
+NOT_A_NUMBER = "not a number"
+TOO_MANY_ROWS = "rows above max_rows"
+FIELDS = "too many or too few fields"
+QUOTES = "a quote where none may stand"
+TOO_LONG = "longer than a megabyte"
+DAMAGE = (OSError, EOFError, zlib.error)
+MOST = 5
+"""Places that are told of each kind."""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a schema does not cover, exactly: for the owner's eyes only.
+
+    Attributes
+    ----------
+    counts : dict of dict
+        By column and kind: ``missing``, ``below``, ``above``, ``not a number``, ``unknown``; the label's or
+        target's also ``rows above max_rows``. Zeros are left out.
+    places : dict of dict
+        Of the same the first lines of a file of text, counted from 1, or the first rows of other tables.
+    wrong_lines : dict
+        Of a file of text: lines that cannot be read at all, by what is wrong with them. Where there are
+        any, nothing else was looked at.
+    """
+
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    places: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    wrong_lines: dict[str, list[int]] = field(default_factory=dict)
+    in_lines: bool = False
+
+
+def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
+    """Count, per column, the values a schema does not cover: see `Outside.counts`."""
+    return find_outside(source, schema).counts
+
+
+def find_outside(source: Any, schema: Schema) -> Outside:
+    """Find what a schema does not cover. Exact, hence for the owner's eyes only.
+
+    Parameters
+    ----------
+    source : a frame, an Arrow table, an array, or where a file lies
+    schema : Schema
+    """
+    file = _one_text_file(source) if is_place(source) else None
+    if file is not None:
+        wrong = wrong_lines(file)
+        if wrong:
+            return Outside(wrong_lines=wrong, in_lines=True)
+    table = open_table(source, _as_text(schema) if is_place(source) else schema)
+    label = schema.label
+    table.require([*schema.feature_names, label.name])
+    columns = table.fetch([*schema.feature_names, label.name])
+    predicted = Categorical(label.name, label.values) if isinstance(label, Label) else label
+    features: Sequence[Feature] = [*schema.features, predicted]
+    found = {f.name: _outside(columns[f.name], f) for f in features}
+    n_rows = len(columns[label.name])
+    if n_rows == 0:
+        raise DataError("the table has no rows.", "check the file or the filter that made it.")
+    numbers_of = _numbered(file, n_rows, any(map(len, found.values())))
+    counts = {name: {kind: int(has.sum()) for kind, has in of.items()} for name, of in found.items()}
+    places = {
+        name: {kind: numbers_of[has][:MOST].tolist() for kind, has in of.items()}
+        for name, of in found.items()
+    }
+    excess = n_rows - (schema.max_rows or math.inf)
+    if excess > 0:
+        counts[label.name][TOO_MANY_ROWS] = int(excess)
+        places[label.name][TOO_MANY_ROWS] = []
+    return Outside(counts, places, in_lines=file is not None)
+
+
+def _one_text_file(place: Place) -> TextFile | None:
+    """The file of text that a place is, None if it is something else, or several."""
+    path = place.place if isinstance(place, TextFile) else read_address(place).path
+    is_text = path is not None and (isinstance(place, TextFile) or path.name.endswith(CSV_SUFFIXES))
+    return text_file(place) if is_text and path is not None and path.is_file() else None
+
+
+def wrong_lines(file: TextFile) -> dict[str, list[int]]:
+    """Lines of a file of text that no fit could read, the first of each kind."""
+    sign, n_fields = re.escape(file.separates), len(csv_names(file))
+    one = rf'(?:"(?:[^"]|"")*"|[^{sign}"]*)'
+    sound = re.compile(rf"{one}(?:{sign}{one})*")
+    unreadable = f"not in {file.encoding.upper()}"
+    found: dict[str, list[int]] = {}
+    for at, line in _lines(file):
+        if line is None:
+            kind = unreadable
+        elif len(line) >= LONGEST_LINE or len(line.encode(errors="surrogateescape")) >= LONGEST_LINE:
+            kind = TOO_LONG
+        elif not line.isascii() and any("\udc80" <= letter <= "\udcff" for letter in line):
+            kind = unreadable
+        elif not sound.fullmatch(line):
+            kind = QUOTES
+        elif len(_QUOTED.sub("", line).split(file.separates)) != n_fields:
+            kind = FIELDS
+        else:
+            continue
+        found.setdefault(kind, []).append(at)
+    return {kind: lines[:MOST] for kind, lines in found.items()}
+
+
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def _lines(file: TextFile) -> Iterator[tuple[int, str | None]]:
+    """Lines that hold something, by number; None for what cannot be read as letters, and then no more."""
+    opened: Any = gzip.open if file.place.suffix == ".gz" else open
+    at = 0
+    with opened(file.place, "rb") as stream:
+        encoding = "utf-8-sig" if file.encoding == UTF8 else file.encoding
+        errors = "strict" if file.encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+        lines = io.TextIOWrapper(stream, encoding, errors)
+        while True:
+            at += 1
+            try:
+                line = attempt(partial(lines.readline, 4 * LONGEST_LINE), DAMAGE, damaged(file.place))
+            except UnicodeError:
+                yield at, None
+                return
+            if not line:
+                return
+            if line.rstrip("\n"):
+                yield at, line.rstrip("\n")
+
+
+def _numbered(file: TextFile | None, n_rows: int, needed: bool) -> np.ndarray:
+    """The number that each row goes by: of its line in a file of text, else its own."""
+    if file is None or not needed:
+        return np.arange(1, n_rows + 1)
+    return np.fromiter((at for at, _ in _lines(file)), np.int64)[1:]
+
+
+def _as_text(schema: Schema) -> Schema:
+    """The same columns, all read as text, so that fields that are no numbers can be counted."""
+    return Schema([Categorical(f.name, [""]) for f in schema.features], Label(schema.label.name, [""]))
+
+
+def _outside(column: Column, feature: Feature) -> dict[str, np.ndarray]:
+    """By kind, which rows have it."""
+    if isinstance(feature, Categorical):
+        codes = np.empty(len(column), code_dtype(feature.n_codes))
+        encode_categorical(column, feature, codes)
+        missing = feature.n_codes - 2
+        found = {"missing": codes == missing, "unknown": (codes == missing + 1) & (not feature.is_open)}
+    else:
+        values, unreadable = _as_numbers(column, feature.name)
+        found = {"missing": np.isnan(values) & ~unreadable, NOT_A_NUMBER: unreadable}
+        if not feature.is_open:
+            found |= {"below": values < feature.lower, "above": values > feature.upper}
+    return {kind: has for kind, has in found.items() if has.any()}
+
+
+def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A column as floats with NaN where there is none, and which fields were no numbers."""
+    if isinstance(column, pa.ChunkedArray) and _is_text(column.type):
+        found = [_float(text) for text in column.to_pylist()]
+    elif isinstance(column, np.ndarray) and column.dtype.kind == "O":
+        found = [number(value) for value in column.tolist()]
+    else:
+        values = numbers(column, name).astype(np.float64)
+        return values, np.zeros(len(values), bool)
+    return np.array(found, np.float64), np.array([value is None for value in found])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _float(text: str | None) -> float | None:
+    """The number that a fit would read, None where it would refuse the field."""
+    if text is None:
+        return math.nan
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
