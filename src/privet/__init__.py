@@ -117,7 +117,7 @@ def _homes() -> Iterator[ModuleType]:
     """Where names are found, those first that load fastest, each loaded if none before it had the name."""
     yield import_module("privet.errors")
     yield import_module("privet.schema")
-    yield import_module("privet.data")
+    yield import_module("privet.data.text")
     yield import_module("privet.privacy")
     yield import_module("privet.model")
     yield import_module("privet.estimators")

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from privet.data import is_place
 from privet.data.draft import schema_from_data
+from privet.data.text import is_place
 from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.estimators import rows
 from privet.estimators.wrappers import refuse_wrappers
