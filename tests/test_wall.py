@@ -33,6 +33,8 @@ MAY_DRAW = {
     "audit/search.py": "tables to try",
     "audit/transcripts.py": "answers that a mechanism might give to an invented table",
     "noise/bits.py": "secure bits, and the repeatable ones of studies",
+    "service/fresh.py": "secrets of tokens, names of jobs",
+    "service/sample.py": "invented rows",
     "privacy/chain.py": "salts, so that no hash can be recomputed",
     "keys.py": "names of files while they are written",
     "learners/random_trees.py": "public structure",

@@ -16,7 +16,7 @@ from privet.learners.parameters import seed, whole
 from privet.learners.plan import FitPlan
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest
-from privet.privacy import Protected
+from privet.privacy import Charge, Protected
 from privet.privacy.questions.trees import LeafLabels
 from privet.schema import Continuous, Schema
 from privet.structure import MAX_DEPTH
@@ -93,7 +93,7 @@ class MajorityForest(Learner):
             self.name,
             self.budget,
             n_rows,
-            [LeafLabels.plan(self.purse.cost(Fraction(1)), self.n_trees, True)],
+            self._charges(),
             {
                 "passes over the rows": 1,
                 "trees": self.n_trees,
@@ -104,6 +104,10 @@ class MajorityForest(Learner):
             forest_leaves(schema, depth, each, least_chosen(self.epsilon), self.random_state),
         )
 
+    def _charges(self) -> list[Charge]:
+        """The only question of a fit."""
+        return [LeafLabels.plan(self.purse.cost(Fraction(1)), self.n_trees, True)]
+
     def _depth(self, schema: Schema) -> int:
         check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
         return forest_depth(schema, self.n_trees) if self.max_depth is None else int(self.max_depth)
@@ -112,6 +116,7 @@ class MajorityForest(Learner):
         """See `Learner.learn`."""
         schema, stamp = protected.schema, self.stamp(protected)
         depth = self._depth(schema)
+        protected.reserve(self._charges())
         random = check_random_state(self.random_state)
         trees = random_complete_trees(schema, self.n_trees, depth, random)
         labels = protected.ask(LeafLabels(trees, own_rows=True), self.purse.cost(Fraction(1)))

@@ -8,8 +8,22 @@ from privet.privacy.charges import Charge, Receipt
 from privet.privacy.laws import Change, law_of, noise_sd
 from privet.privacy.ledger import Account, Ledger
 from privet.privacy.mechanisms import Mechanisms, Repeatable, Secure
-from privet.privacy.protected import Protected, protect
+from privet.privacy.prepaid import Payer, Prepaid, Quote
+from privet.privacy.protected import Protected, protect, quotes
+from privet.privacy.totals import State
+from privet.privacy.transaction import Transaction
 
 __all__ = ["Account", "Budget", "Change", "Charge", "Cost", "Ledger", "Mechanisms"]
-__all__ += ["Protected", "Receipt", "Repeatable", "Secure", "in_parallel", "in_sequence", "law_of"]
-__all__ += ["noise_sd", "protect"]
+__all__ += [
+    "Payer",
+    "Prepaid",
+    "Protected",
+    "Quote",
+    "Receipt",
+    "Repeatable",
+    "Secure",
+    "in_parallel",
+    "in_sequence",
+    "law_of",
+]
+__all__ += ["State", "Transaction", "noise_sd", "protect", "quotes"]

@@ -301,6 +301,10 @@ class Account:
         """Say which of the two plans of a charge is followed."""
         self.ledger.settle(receipt, plan)
 
+    def give_back(self, receipt: Receipt, reason: str) -> None:
+        """Return a charge for which nothing was answered. Only the wall knows."""
+        self.ledger._cancel(receipt, reason)
+
     @property
     def budget(self) -> Budget:
         """Budget of the account."""

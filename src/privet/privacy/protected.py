@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import Any
 
 from privet.checks import Number, whole
 from privet.data import Persons, declared_unit
-from privet.engines import open_engine
-from privet.errors import SchemaError
-from privet.privacy.ledger import Account
+from privet.engines import nobody, open_engine
+from privet.errors import BudgetError, BudgetExceeded, SchemaError
 from privet.privacy.mechanisms import Mechanisms, Secure
+from privet.privacy.prepaid import Payer, Quote, Quoting
 from privet.privacy.question import Question, cost_of
 from privet.privacy.questions import QUESTIONS
 from privet.privacy.questions.trees import LeafLabelRows, LeafLabels
@@ -128,7 +129,7 @@ def _asked(rows: Protected, kind: type[Question[Any]], *args: Any, **more: Any) 
 def protect(
     source: Any,
     schema: Schema,
-    account: Account,
+    account: Payer,
     labels: Any = None,
     mechanisms: Mechanisms | None = None,
     progress: Callable[[float], None] | None = None,
@@ -143,6 +144,7 @@ def protect(
         A path of a CSV, Parquet or Arrow file, of a folder of them, or a pattern of their names.
     schema : Schema
     account : Account
+        Or whoever else pays, see `Payer`.
     labels : array-like, optional
         The label of each row, where it does not stand in the table.
     mechanisms : Mechanisms, optional
@@ -166,3 +168,31 @@ def protect(
     persons = None if schema.unit is None else Persons(schema.unit, mechanisms.row_draws().key, beside)
     engine = open_engine(source, schema, labels, progress, persons, spill)
     return Protected(engine, schema, account, mechanisms)
+
+
+def quotes(ask: Callable[[Protected], object], schema: Schema, name: str = "people") -> list[Quote]:
+    """What some work would reserve first, by doing it on no rows with an account that refuses every charge.
+
+    Parameters
+    ----------
+    ask : callable
+        Gets protected rows, of which there are none.
+    schema : Schema
+    name : str
+        The account.
+
+    Returns
+    -------
+    list of Quote
+        One, or several where the work tries another plan after the first is refused.
+
+    Privacy
+    -------
+    No row is there to be read: a price follows from what is asked and the schema alone.
+    """
+    payer = Quoting(name)
+    with suppress(BudgetExceeded):
+        ask(Protected(nobody(schema), schema, payer))
+    if not payer.quotes:
+        raise BudgetError("this asks nothing.", "ask a question.")
+    return payer.quotes

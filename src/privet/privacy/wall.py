@@ -13,8 +13,8 @@ from privet.engines import Engine
 from privet.errors import DataError, QuestionError
 from privet.privacy.budget import Cost, in_sequence
 from privet.privacy.charges import PLANS, Charge, Receipt
-from privet.privacy.ledger import Account
 from privet.privacy.mechanisms import Mechanisms, Secure
+from privet.privacy.prepaid import Payer
 from privet.privacy.question import Answer, Question, Terms, one_of
 from privet.privacy.questions import QUESTIONS
 from privet.schema import Schema
@@ -33,7 +33,7 @@ class Wall:
     )
 
     def __init__(
-        self, engine: Engine, schema: Schema, account: Account, mechanisms: Mechanisms | None = None
+        self, engine: Engine, schema: Schema, account: Payer, mechanisms: Mechanisms | None = None
     ) -> None:
         self._schema = schema
         self._engine = engine
@@ -202,7 +202,7 @@ class Wall:
         """The table does not fit its schema, as its owner learns: nothing was answered, nothing is spent."""
         # The only question ever: another one may still be reading, and be answered.
         if len(self._asked) == 1 and self._receipt is not None:
-            self._account.ledger._cancel(self._receipt, "the table does not fit its schema")
+            self._account.give_back(self._receipt, "the table does not fit its schema")
             self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
             self._asked = []
 

@@ -1,0 +1,57 @@
+"""When an answer comes: a time that follows from the request, the schema and its ``max_rows`` alone.
+
+A job's answer is released ``D`` seconds after it started, however long it took, and its slot stays taken till
+then; so neither a time nor a queue tells of rows. ``D`` is three times what the most rows that there may be
+would take, by two numbers measured on invented rows of this machine (`Settings`), and is rounded up to a
+coarse grid. A job that overruns all the same is released at 2D or at 4D, and is stopped then: a few bits.
+"""
+
+from __future__ import annotations
+
+from privet.learners.plan import FitPlan
+from privet.schema import Schema
+from privet.service.house import Settings
+from privet.service.work import Request
+
+SAFETY = 3
+LATER = (1, 2, 4)
+"""Multiples of D at which an answer may come."""
+
+SECONDS_A_LEAF = 2e-6
+STEPS = (1, 2, 3, 5, 8)
+
+
+def seconds(request: Request, plan: FitPlan | None, schema: Schema, settings: Settings) -> int:
+    """D, in whole seconds."""
+    units, leaves = _size(request, plan, schema)
+    rows = schema.max_rows or 0
+    exact = settings.start_seconds + rows * units * settings.row_seconds + leaves * SECONDS_A_LEAF
+    return rounded(SAFETY * exact)
+
+
+def rounded(value: float) -> int:
+    """The next number of seconds of a coarse grid: 1, 2, 3, 5 or 8 times a power of ten."""
+    power = 1
+    while True:
+        for step in STEPS:
+            if step * power >= value:
+                return step * power
+        power *= 10
+
+
+def release(started: int, needed: int, finished: float | None) -> int:
+    """When an answer that was there at a time is released."""
+    ended = started if finished is None else finished
+    return next((started + k * needed for k in LATER if ended <= started + k * needed), started + 4 * needed)
+
+
+def _size(request: Request, plan: FitPlan | None, schema: Schema) -> tuple[float, float]:
+    """Units of work for a row, and leaves that get noise."""
+    width = len(schema.features) + 1
+    if plan is None:
+        return 4.0 * width, 1 << 20
+    facts = {name: value for name, value in plan.facts.items() if isinstance(value, int | float)}
+    trees, depth = facts.get("trees", 1), facts.get("depth", facts.get("depth at most", 1))
+    passes = facts.get("passes over the rows", 1)
+    leaves = trees * facts.get("leaves of each tree", 1)
+    return passes * (4.0 * width + trees * (depth + 1)), leaves * schema.n_scores

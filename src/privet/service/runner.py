@@ -1,0 +1,133 @@
+"""The runner: takes jobs from the queue, a process each, and keeps what they leave.
+
+One thread of the service. All that it knows lies in the database and in the folders of jobs, so that a
+service that was killed at any moment goes on from there: see `recover`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from privet.errors import PrivetError
+from privet.service import jobs
+from privet.service.copying import start
+from privet.service.house import House
+from privet.service.members import CONSOLE
+from privet.service.models import model_file
+from privet.service.results import RESULT, read_result, write_whole
+from privet.service.tables import Listed, copy_of, listed
+
+BEAT = 0.1
+"""Seconds between two looks."""
+
+
+class Runner:
+    """See the module."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self._running: dict[str, Any] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="privet-runner", daemon=True)
+
+    def start(self) -> None:
+        """Take over what an earlier runner left, then work till `stop`."""
+        self.recover()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop; jobs that run are lost."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for process in self._running.values():
+            _kill(process)
+
+    def recover(self) -> None:
+        """Keep whole results of jobs that ran when the service ended; those without one are lost."""
+        for id, _, _ in jobs.stored(self.house, jobs.RUNNING):
+            left = self.house.jobs / id / RESULT
+            finished = left.stat().st_mtime if left.exists() else 0.0
+            if not self._keep(id, finished):
+                jobs.settle(self.house, id, jobs.LOST, "", finished)
+
+    def step(self) -> None:
+        """Look once: keep what is done, stop what is over its time or cancelled, start what fits."""
+        stored = {id: started for id, started, _ in jobs.stored(self.house, jobs.RUNNING)}
+        for id, process in list(self._running.items()):
+            ended = process.poll() is not None
+            if ended:
+                process.stdin.close()
+                del self._running[id]
+                if not self._keep(id, self.house.now()):
+                    jobs.settle(self.house, id, jobs.FAILED, "", self.house.now())
+            elif id not in stored or jobs.overdue(self.house, id):
+                _kill(process)
+        while jobs.taken(self.house) < self.house.settings.slots:
+            claimed = jobs.claim(self.house)
+            if claimed is None:
+                return
+            try:
+                self._start(claimed)
+            except (PrivetError, OSError):
+                jobs.settle(self.house, claimed.id, jobs.FAILED, "", self.house.now())
+
+    def _run(self) -> None:
+        while not self._over.wait(BEAT):
+            # A full disk or a busy database is no reason to stop for ever: the next look may find better.
+            with suppress(PrivetError, OSError):
+                self.step()
+
+    def _start(self, job: jobs.Job) -> None:
+        house, folder = self.house, self.house.jobs / job.id
+        found = listed(house, CONSOLE, job.table)
+        task = _task(house, job, found)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        (folder / RESULT).unlink(missing_ok=True)
+        readable = [Path(task["copy"]), *map(Path, task["models"].values())]
+        self._running[job.id] = start(folder, task, readable, [])
+
+    def _keep(self, id: str, finished: float) -> bool:
+        """Keep the result of a job, if it is whole."""
+        folder = self.house.jobs / id
+        result = read_result(folder)
+        if result is None:
+            return False
+        told = result.told
+        if result.model:
+            write_whole(model_file(self.house, id), result.model)
+        answer = json.dumps(told["answer"]) if told["answer"] is not None else ""
+        jobs.settle(self.house, id, told["state"], told["settled"], finished, answer)
+        (folder / RESULT).unlink()
+        return True
+
+
+def _task(house: House, job: jobs.Job, found: Listed) -> dict[str, Any]:
+    """What the process of a job is told: the copy, the request, and what was paid for it."""
+    assert job.receipt is not None
+    (event,) = house.ledger.history(job.people, job.receipt.number - 1, 1)
+    model = job.request.model
+    return {
+        "kind": "job",
+        "request": job.request.to_dict(),
+        "schema": found.schema.to_dict(),
+        "copy": str(copy_of(house, found)),
+        "people": job.people,
+        "receipt": [job.receipt.account, job.receipt.number, job.receipt.hash, job.receipt.signature],
+        "quote": [event["charges"], event.get("instead", [])],
+        "models": {} if model is None else {model: str(jobs.scored_file(house, model))},
+        "memory": house.settings.memory,
+        "cpu_seconds": 4 * job.seconds * (os.cpu_count() or 1) + 60,
+    }
+
+
+def _kill(process: Any) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

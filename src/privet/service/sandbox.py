@@ -1,0 +1,96 @@
+"""How a job's process is shut in: no network, bounded memory and time, nothing of the service's environment.
+
+Where bubblewrap is installed a job sees the system read-only and its own folder, and nothing else of the
+house. Else, where the kernel lets users have namespaces of their own, it has no network. `walls` says which;
+the service prints it when it starts.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+KEPT = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "NUMBA_CACHE_DIR",
+    "NUMBA_NUM_THREADS",
+    "OMP_NUM_THREADS",
+)
+"""What of the environment a job sees: nothing that could be a secret."""
+
+MOST_FILE = 8 << 30
+
+
+@lru_cache(maxsize=1)
+def walls() -> str:
+    """What shuts jobs in here: ``bubblewrap``, ``no network``, or ``nothing``."""
+    if shutil.which("bwrap") and _works(_bubblewrap([], [])):
+        return "bubblewrap"
+    if shutil.which("unshare") and _works(_unshare()):
+        return "no network"
+    return "nothing"
+
+
+def command(readable: Sequence[Path], writable: Sequence[Path], network: bool = False) -> list[str]:
+    """What goes before a program that is to be shut in."""
+    if network or walls() == "nothing":
+        return []
+    return _bubblewrap(readable, writable) if walls() == "bubblewrap" else _unshare()
+
+
+def environment(temporary: Path) -> Mapping[str, str]:
+    """The environment of a job."""
+    return {name: os.environ[name] for name in KEPT if name in os.environ} | {"TMPDIR": str(temporary)}
+
+
+def limit(memory: int, cpu_seconds: int) -> None:
+    """Bound this process, for good: called by a job before it does anything."""
+    for what, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_FSIZE, MOST_FILE),
+        (resource.RLIMIT_NOFILE, 256),
+    ):
+        hard = resource.getrlimit(what)[1]
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (bound, bound))
+
+
+def _unshare() -> list[str]:
+    return ["unshare", "--map-root-user", "--net", "--"]
+
+
+def _bubblewrap(readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
+    read = [str(path) for path in (*map(Path, ("/usr", "/etc", "/lib", "/lib64", "/bin", "/opt")), *_code())]
+    binds = [part for path in read for part in ("--ro-bind-try", path, path)]
+    binds += [part for path in readable for part in ("--ro-bind", str(path), str(path))]
+    binds += [part for path in writable for part in ("--bind", str(path), str(path))]
+    shut = ["--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    return ["bwrap", *shut, *binds, "--"]
+
+
+def _code() -> list[Path]:
+    """Where Python and its packages lie."""
+    found = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2], *map(Path, sys.path)}
+    return sorted(path for path in found if path.is_dir())
+
+
+def _works(prefix: Sequence[str]) -> bool:
+    try:
+        done = subprocess.run(
+            [*prefix, sys.executable, "-c", ""], capture_output=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0

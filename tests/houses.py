@@ -1,0 +1,79 @@
+"""A house with an invented table, an owner and two analysts, and a clock that tests move."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from privet import Budget, Categorical, Continuous, Label, Schema
+from privet.service import jobs, members, people, tables
+from privet.service.house import House, Settings
+from privet.service.runner import Runner
+from privet.service.who import ANALYST, OWNER, ROLES, Who
+
+SCHEMA = Schema(
+    [
+        Continuous("age", 0, 120, integer=True),
+        Categorical("town", ["north", "south", "west"]),
+    ],
+    Label("ill", ["no", "yes"]),
+    max_rows=2000,
+)
+OLGA = Who("olga", OWNER, ROLES[OWNER])
+ADA = Who("ada", ANALYST, ROLES[ANALYST])
+BOB = Who("bob", ANALYST, ROLES[ANALYST])
+QUICK = Settings(start_seconds=60, row_seconds=1e-12)
+COUNT = {"kind": "ask", "what": "noisy_count", "params": {"epsilon": "0.1", "where": "age > 60"}}
+
+
+class Clock:
+    """The time, and what a test adds to it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+def write_rows(path: Path, n: int = 500, seed: int = 5, **more: object) -> None:
+    """Some rows that fit the schema."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "age": rng.integers(0, 121, n),
+        "town": rng.choice(["north", "south", "west"], n),
+        "ill": rng.choice(["no", "yes"], n),
+    }
+    pa_csv.write_csv(pa.table({**columns, **more}), path)
+
+
+def make_house(folder: Path, settings: Settings = QUICK, rules=None) -> House:
+    """People with ε = 1, of whom Ada may have 0.6 and Bob 0.6; a table of them."""
+    house = House(folder, settings, Clock())
+    for who in (OLGA, ADA, BOB):
+        members.add_member(house, members.CONSOLE, who.name, who.role)
+    people.create_people(house, OLGA, "patients", Budget(1))
+    for name in ("ada", "bob"):
+        people.set_cap(house, OLGA, "patients", name, Budget("0.6"))
+    write_rows(house.tables / "patients.csv")
+    tables.register(house, OLGA, "visits", "patients", "file:patients.csv", SCHEMA.to_dict(), rules)
+    return house
+
+
+def finish(house: House, who: Who, id: str, patience: float = 60.0) -> jobs.Job:
+    """Run what is in the queue till a job is over; when it has run, its time is let pass."""
+    runner = Runner(house)
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        runner.step()
+        found = jobs.job(house, who, id)
+        if found.state not in (jobs.QUEUED, jobs.RUNNING):
+            return found
+        if jobs.stored(house, jobs.FINISHED):
+            house.clock.ahead += 2 * found.seconds
+        time.sleep(0.05)
+    raise AssertionError(f"job {id} is not over")
