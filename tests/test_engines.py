@@ -100,8 +100,17 @@ def test_one_row_a_person_is_the_same_wherever_rows_lie(lies, rows, monkeypatch)
     if "table=" in str(source):
         with pytest.raises(SchemaError, match="order in which"):
             fit("count-forest", source, by_person, **more)
-        return
-    assert fit("count-forest", source, by_person, **more) == fit("count-forest", rows, by_person)
+    more["key"] = "id"
+    assert fit("count-forest", source, by_person, **more) == fit("count-forest", rows, by_person, key="id")
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, SCHEMA.by("patient")], ids=["rows", "persons"])
+def test_with_a_key_the_order_of_rows_does_not_matter(schema, lies, rows):
+    source, more = lies
+    shuffled = rows.sample(frac=1, random_state=1)
+    assert fit("majority-forest", source, schema, key="id", **more) == fit(
+        "majority-forest", shuffled, schema, key="id"
+    )
 
 
 def test_a_selection_holds_out_the_same_rows_wherever_they_lie(lies, rows):

@@ -26,6 +26,7 @@ import pyarrow.compute as pa_compute
 from privet.compiled import compiled_with_room, run
 from privet.data.columns import Coded, Column, objects, open_column
 from privet.data.discreet import read_discreetly
+from privet.data.keys import row_keys
 from privet.data.line import line_cells, value_text
 from privet.data.table import Table, is_plain, wrong_type
 from privet.data.values import Lookup, is_nested, number
@@ -71,13 +72,14 @@ class Codes:
 
     ``texts`` holds, by place, what each row has in a feature whose categories are open, None where that is
     missing. ``persons`` are the identities of those whose rows they are, ``(rows, 2)``, where rows are not
-    persons.
+    persons. ``keys`` are the rows' own, where a column says which row is which.
     """
 
     features: np.ndarray
     labels: np.ndarray | None
     texts: Mapping[int, np.ndarray] = field(default_factory=dict)
     persons: np.ndarray | None = None
+    keys: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -88,7 +90,8 @@ class Codes:
         """The rows at some places, of whom nobody needs to know any more whose they are."""
         labels = None if self.labels is None else self.labels[places]
         texts = {j: values[places] for j, values in self.texts.items()}
-        return Codes(np.ascontiguousarray(self.features[:, places]), labels, texts)
+        keys = None if self.keys is None else self.keys[places]
+        return Codes(np.ascontiguousarray(self.features[:, places]), labels, texts, keys=keys)
 
 
 def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
@@ -115,6 +118,7 @@ def encode(
     with_label: bool = True,
     persons: Persons | None = None,
     places: Sequence[int] | None = None,
+    key: str | None = None,
 ) -> Codes:
     """Read a table through its schema.
 
@@ -130,6 +134,8 @@ def encode(
         Who says whose each row is.
     places : sequence of int, optional
         Of the features that are read, by default all; the codes of others are 0.
+    key : str, optional
+        Column that says which row is which.
 
     Returns
     -------
@@ -138,7 +144,7 @@ def encode(
         have codes of their own.
     """
     read = range(len(schema.features)) if places is None else places
-    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label, persons, read))
+    codes: Codes = read_discreetly(partial(_encode, table, schema, labels, with_label, persons, read, key))
     return codes
 
 
@@ -149,11 +155,12 @@ def _encode(
     with_label: bool,
     persons: Persons | None,
     places: Sequence[int],
+    key: str | None,
 ) -> Codes:
     names = schema.feature_names
     from_table = with_label and labels is None
     beside = [*([schema.label.name] if from_table else []), *(persons.columns if persons else [])]
-    wanted = [*(names[j] for j in places), *beside]
+    wanted = list(dict.fromkeys([*(names[j] for j in places), *beside, *([key] if key else [])]))
     table.require(wanted)
     if table.names is None and from_table:
         raise DataError("an array carries no label.", "pass the labels beside it.")
@@ -174,7 +181,8 @@ def _encode(
     label_column = columns[schema.label.name] if from_table else open_column(labels)
     coded_labels = encode_label(label_column, schema, codes.shape[1])
     whose = persons.identities(columns, codes.shape[1]) if persons else None
-    return Codes(codes, coded_labels, texts, whose)
+    keys = None if key is None else row_keys(columns[key], key)
+    return Codes(codes, coded_labels, texts, whose, keys)
 
 
 def no_rows_at_all() -> DataError:

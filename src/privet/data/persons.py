@@ -74,14 +74,16 @@ class Persons:
         return blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16, key=self.key).digest()
 
 
-def own_rows(identities: np.ndarray) -> np.ndarray:
+def own_rows(identities: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
     """Places, in order, of the rows that stand for a person each, one a person.
 
-    Of a person's k rows in their order it is the one whose place is the person's number modulo k.
+    Of a person's k rows, in the order of their keys or else in their own, it is the one whose place is the
+    person's number modulo k.
     """
     named = identities.any(axis=1)
     places = np.flatnonzero(named)
-    order = places[np.lexsort(identities[places].T)]  # rows of a person stay in their order
+    by = [*([] if keys is None else [keys[places]]), *identities[places].T]
+    order = places[np.lexsort(by)]  # rows of a person stay in their order
     sorted_ = identities[order]
     begins = np.ones(len(order), bool)
     begins[1:] = (sorted_[1:] != sorted_[:-1]).any(axis=1)

@@ -11,13 +11,19 @@ from privet.errors import DataError, SchemaError
 from privet.schema import Schema
 
 
-def read_codes(table: Table, schema: Schema, labels: Any = None, persons: Persons | None = None) -> Codes:
+def read_codes(
+    table: Table,
+    schema: Schema,
+    labels: Any = None,
+    persons: Persons | None = None,
+    key: str | None = None,
+) -> Codes:
     """Read all rows of a table through its schema, one a person; refuse a table that does not fit it."""
     if (persons is None) != (schema.unit is None):
         raise SchemaError("a schema with a unit is read by person, and no other.", "say whose each row is.")
-    codes = encode(table, schema, labels, persons=persons)
+    codes = encode(table, schema, labels, persons=persons, key=key)
     if codes.persons is not None:
-        codes = codes.only(own_rows(codes.persons))
+        codes = codes.only(own_rows(codes.persons, codes.keys))
     check_number(codes.n_rows, schema)
     return codes
 

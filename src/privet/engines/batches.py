@@ -22,9 +22,9 @@ def split(codes: Codes) -> list[Batch]:
 
 
 def batch(codes: Codes, first: int, kept: dict[str, Any] | None = None) -> Batch:
-    """A batch whose first row has this identity, and the others the ones behind it."""
+    """A batch of rows that have their keys, or this identity and the ones behind it."""
     assert codes.labels is not None
-    rows = np.arange(first, first + codes.n_rows)
+    rows = np.arange(first, first + codes.n_rows) if codes.keys is None else codes.keys
     return Batch(codes.features, codes.labels, rows, {} if kept is None else kept, codes.texts)
 
 
@@ -33,7 +33,10 @@ def cut(codes: Codes, first: int, end: int) -> Codes:
     assert codes.labels is not None
     texts = {j: values[first:end] for j, values in codes.texts.items()}
     # Contiguous each, as they would be if they were alone: kernels are compiled for one layout.
-    return Codes(np.ascontiguousarray(codes.features[:, first:end]), codes.labels[first:end], texts)
+    keys = None if codes.keys is None else codes.keys[first:end]
+    persons = None if codes.persons is None else codes.persons[first:end]
+    features = np.ascontiguousarray(codes.features[:, first:end])
+    return Codes(features, codes.labels[first:end], texts, persons, keys)
 
 
 def drawn(batch: Batch, draws: Draws, bound: int, taken: range) -> Codes:
@@ -41,14 +44,22 @@ def drawn(batch: Batch, draws: Draws, bound: int, taken: range) -> Codes:
     own = draws.below(bound, batch.rows)
     kept = (own >= taken.start) & (own < taken.stop)
     texts = {j: values[kept] for j, values in (batch.texts or {}).items()}
-    return Codes(batch.features[:, kept], batch.labels[kept], texts)
+    keys = batch.rows[kept] if batch.rows.dtype == np.uint64 else None
+    return Codes(batch.features[:, kept], batch.labels[kept], texts, keys=keys)
 
 
 def joined(parts: Sequence[Codes]) -> Codes:
     """Rows of several codes, one after the other."""
     labels = np.concatenate([part.labels for part in parts if part.labels is not None])
     texts = {j: np.concatenate([part.texts[j] for part in parts]) for j in parts[0].texts}
-    return Codes(np.concatenate([part.features for part in parts], axis=1), labels, texts)
+    keys = [part.keys for part in parts if part.keys is not None]
+    persons = [part.persons for part in parts if part.persons is not None]
+    features = np.concatenate([part.features for part in parts], axis=1)
+    return Codes(features, labels, texts, _whole(persons), _whole(keys))
+
+
+def _whole(parts: Sequence[np.ndarray]) -> np.ndarray | None:
+    return np.concatenate(parts) if parts else None
 
 
 def regrouped(parts: Iterable[Codes]) -> Iterator[Codes]:

@@ -46,13 +46,14 @@ class MemoryEngine:
         labels: Any = None,
         progress: Callable[[float], None] | None = None,
         persons: Persons | None = None,
+        key: str | None = None,
     ) -> Self:
         """All rows of a table, one a person, read through a schema when they are asked for."""
 
         def load() -> Codes:
-            return read_codes(table, schema, labels, persons)
+            return read_codes(table, schema, labels, persons, key)
 
-        return cls(load, progress, lambda other: cls.of(table, other, labels, progress, persons))
+        return cls(load, progress, lambda other: cls.of(table, other, labels, progress, persons, key))
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""

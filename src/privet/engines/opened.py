@@ -21,21 +21,25 @@ def open_engine(
     progress: Callable[[float], None] | None = None,
     persons: Persons | None = None,
     spill: Folder = None,
+    key: str | None = None,
 ) -> Engine:
     """Engine of a table; names and declared types are looked at now, rows when they are asked for."""
     own = persons.columns if persons else []
-    needed = [*schema.feature_names, *([] if labels is not None else [schema.label.name]), *own]
+    label = [] if labels is not None else [schema.label.name]
+    needed = list(dict.fromkeys([*schema.feature_names, *label, *own, *([key] if key else [])]))
     if is_place(source) and labels is None and bool(own) == (persons is not None):
         address = located(source)
         if getattr(address, "kind", None) == SPARK:
             raise DataError("rows cannot be read from Spark yet.", "write them to Parquet files.")
         place = open_source(address, schema)
         place.require(needed)
-        return StreamEngine(SourceRows(place, schema, persons, spill), progress)
+        return StreamEngine(SourceRows(place, schema, persons, spill, key), progress)
     table = open_table(source, schema)
     if own and table.names is None:
         raise DataError(
             "an array does not say whose its rows are.", "pass unit=, an identifier for each row."
         )
+    if key and table.names is None:
+        raise DataError("an array has no names, so no key.", "give a frame, or leave the key out.")
     table.require(needed)
-    return MemoryEngine.of(table, schema, labels, progress, persons)
+    return MemoryEngine.of(table, schema, labels, progress, persons, key)

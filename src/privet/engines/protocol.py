@@ -13,9 +13,10 @@ from privet.schema import Schema
 class Batch(NamedTuple):
     """Codes of some rows: ``(features, rows)`` and ``(rows,)``.
 
-    ``rows`` are the rows' identities, the same in every pass. ``kept`` is a place for what a tally worked
-    out of these rows and would work out again at the next question: a cache of the engine, which is dropped
-    with it. ``texts`` are the rows' values, as text, of features whose categories the schema leaves open.
+    ``rows`` are the rows' identities, the same in every pass: unsigned where they are keys. ``kept`` is a
+    place for what a tally worked out of these rows and would work out again at the next question: a cache of
+    the engine, dropped with it. ``texts`` are the rows' values, as text, of features whose categories
+    the schema leaves open.
     """
 
     features: np.ndarray

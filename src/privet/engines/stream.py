@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial, reduce
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -32,75 +32,96 @@ AT_A_TIME = 1 << 22
 class SourceRows:
     """Rows of a source, one a person, as codes.
 
-    Which rows stand for their persons is worked out once, from a first pass that reads identifiers alone.
+    Where persons may have several rows, all rows are put away at first: which one stands for a person is
+    known when all of theirs have been seen.
     """
 
     source: Source
     schema: Schema
     persons: Persons | None = None
     spill: Folder = None
-    _own: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
+    key: str | None = None
+    _put_away: list[PutAway] = field(default_factory=list, init=False, repr=False)
 
     @property
     def stable(self) -> bool:
-        """Whether a row has the same place whenever it is read."""
-        return self.source.ordered
+        """Whether a row has the same identity whenever it is read."""
+        return self.source.ordered or self.key is not None
 
     def under(self, schema: Schema) -> SourceRows:
         """The same rows under another schema."""
-        return SourceRows(self.source, schema, self.persons, self.spill)
+        return SourceRows(self.source, schema, self.persons, self.spill, self.key)
 
     def read(self, places: Places) -> Iterator[Codes]:
         """All rows; refused where they are none, or more than the public bound."""
-        if self.persons is not None and not self._own:
-            self._own.append(self._find_own(self.persons))
-        names = self.schema.feature_names
-        wanted = names if places is None else [names[j] for j in places]
-        first = n_rows = 0
-        for codes in self._pass([*wanted, self.schema.label.name], partial(self._encoded, places)):
-            end = first + codes.n_rows
-            if self.persons is not None:
-                codes = codes.only(np.flatnonzero(self._own[0][first:end]))
-            first, n_rows = end, n_rows + codes.n_rows
+        n_rows = 0
+        for codes in self._read(places) if self.persons is None else self._read_own():
+            n_rows += codes.n_rows
             yield codes
         check_number(n_rows, self.schema)
 
-    def _pass(self, columns: Sequence[str], work: Callable[[pa.Table], Any]) -> Iterator[Any]:
-        def made(piece: Piece) -> list[Any]:
-            return [work(table) for table in piece() if len(table)]
+    def _read(self, places: Places) -> Iterator[Codes]:
+        """All rows of the source."""
+        names = self.schema.feature_names
+        wanted = list(names) if places is None else [names[j] for j in places]
+        beside = [self.schema.label.name, *(self.persons.columns if self.persons else [])]
+        columns = dict.fromkeys([*wanted, *beside, *([self.key] if self.key else [])])
 
-        for each in ahead(in_order(made, self.source.read(columns))):
+        def made(piece: Piece) -> list[Codes]:
+            return [self._encoded(places, table) for table in piece() if len(table)]
+
+        for each in ahead(in_order(made, self.source.read(list(columns)))):
             yield from each
         self.source.check()
 
     def _encoded(self, places: Places, columns: pa.Table) -> Codes:
         table = Table(columns.column_names, lambda names: {name: columns.column(name) for name in names})
-        return encode(table, self.schema, places=places)
+        return encode(table, self.schema, persons=self.persons, places=places, key=self.key)
 
-    def _find_own(self, persons: Persons) -> np.ndarray:
-        """Which rows stand for a person."""
-        spill, places = Spill(self.spill), []
+    def _read_own(self) -> Iterator[Codes]:
+        """The rows that stand for persons."""
+        if not self._put_away:
+            self._put_away.append(_put_away(regrouped(self._read(None)), Spill(self.spill)))
+        put, first = self._put_away[0], 0
+        for place in put.codes:
+            codes = put.spill.get(place)
+            end = first + codes.n_rows
+            yield codes.only(np.flatnonzero(put.own[first:end]))
+            first = end
 
-        def identities(columns: pa.Table) -> np.ndarray:
-            return persons.identities({persons.unit: columns.column(persons.unit)}, len(columns))
 
-        n_rows = 0
-        for found in self._pass([persons.unit], identities):
-            places.append(spill.put(found))
-            n_rows += len(found)
-        own = np.zeros(n_rows, bool)
-        # All rows of a person are looked at together, of a share of the persons at a time.
-        shares = np.uint64(max(1, -(-n_rows // AT_A_TIME)))
-        for share in range(int(shares)):
-            first, at, ids = 0, [], []
-            for place in places:
-                found = spill.get(place)
-                here = np.flatnonzero(found[:, 1] % shares == share)
-                at.append(first + here)
-                ids.append(found[here])
-                first += len(found)
-            own[np.concatenate(at)[own_rows(np.concatenate(ids))]] = True
-        return own
+@dataclass(frozen=True)
+class PutAway:
+    """All rows of persons, and which of them stand for one."""
+
+    spill: Spill
+    codes: list[Place]
+    own: np.ndarray
+
+
+def _put_away(all_codes: Iterable[Codes], spill: Spill) -> PutAway:
+    codes, whose, n_rows = [], [], 0
+    for each in all_codes:
+        codes.append(spill.put(replace(each, persons=None)))
+        whose.append(spill.put((each.persons, each.keys)))
+        n_rows += each.n_rows
+    own = np.zeros(n_rows, bool)
+    # All rows of a person are looked at together, of a share of the persons at a time.
+    shares = np.uint64(max(1, -(-n_rows // AT_A_TIME)))
+    for share in range(int(shares)):
+        first = 0
+        at: list[np.ndarray] = []
+        found: list[tuple[np.ndarray, np.ndarray | None]] = []
+        for place in whose:
+            persons, keys = spill.get(place)
+            here = np.flatnonzero(persons[:, 1] % shares == share)
+            at.append(first + here)
+            found.append((persons[here], None if keys is None else keys[here]))
+            first += len(persons)
+        keys = [keys for _, keys in found if keys is not None]
+        ids = np.concatenate([persons for persons, _ in found])
+        own[np.concatenate(at)[own_rows(ids, np.concatenate(keys) if keys else None)]] = True
+    return PutAway(spill, codes, own)
 
 
 @dataclass(frozen=True)

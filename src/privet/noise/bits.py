@@ -87,10 +87,10 @@ class RowDraws:
 
     def below(self, bound: int, rows: np.ndarray) -> np.ndarray:
         """A uniform integer below ``bound`` (1 … 2³²) for each row."""
-        rows = np.asarray(rows, np.int64)
-        return _below(
-            np.full(rows.shape, bound, np.uint64), lambda open_, again: self._words(rows[open_], again)
-        )
+        rows = np.asarray(rows)
+        words = self._words_of_keys if rows.dtype == np.uint64 else self._words
+        bounds = np.full(rows.shape, bound, np.uint64)
+        return _below(bounds, lambda open_, again: words(rows[open_], again))
 
     def _words(self, rows: np.ndarray, again: int) -> np.ndarray:
         stretches, place = np.unique(rows // STRETCH, return_inverse=True)
@@ -99,6 +99,40 @@ class RowDraws:
             for at in stretches
         )
         return np.frombuffer(text, np.uint32)[place * STRETCH + rows % STRETCH]
+
+    def _words_of_keys(self, rows: np.ndarray, again: int) -> np.ndarray:
+        """Each by itself: keys lie anywhere. Under a key of its own, which is drawn from this one."""
+        own = shake_128(self.key + b"keys").digest(16)
+        tries = np.full(len(rows), again, np.uint64)
+        return np.asarray(siphash(own, tries, np.asarray(rows)) >> np.uint64(WORD)).astype(np.uint32)
+
+
+def siphash(key: bytes, *words: np.ndarray) -> np.ndarray:
+    """SipHash-2-4 of some words of 64 bits for each row (Aumasson and Bernstein, 2012)."""
+    k0, k1 = (np.uint64(int.from_bytes(half, "little")) for half in (key[:8], key[8:]))
+    start = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+    zeros = np.zeros(words[0].shape, np.uint64)
+    v = [zeros + (np.uint64(one) ^ k) for one, k in zip(start, (k0, k1, k0, k1), strict=True)]
+    for word in (*words, zeros + np.uint64(8 * len(words) << 56)):
+        v[3] ^= word
+        _rounds(v, 2)
+        v[0] ^= word
+    v[2] ^= np.uint64(0xFF)
+    _rounds(v, 4)
+    return np.asarray(v[0] ^ v[1] ^ v[2] ^ v[3])
+
+
+def _rounds(v: list[np.ndarray], times: int) -> None:
+    for _ in range(times):
+        for a, b, by, turned in ((0, 1, 13, 0), (2, 3, 16, None), (0, 3, 21, None), (2, 1, 17, 2)):
+            v[a] += v[b]
+            v[b] = _turned(v[b], by) ^ v[a]
+            if turned is not None:
+                v[turned] = _turned(v[turned], 32)
+
+
+def _turned(words: np.ndarray, by: int) -> np.ndarray:
+    return np.asarray((words << np.uint64(by)) | (words >> np.uint64(64 - by)))
 
 
 def _below(bounds: np.ndarray, words: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:

@@ -135,13 +135,15 @@ def protect(
     progress: Callable[[float], None] | None = None,
     unit: Any = None,
     spill: str | Path | bool | None = None,
+    key: str | None = None,
 ) -> Protected:
     """Put a table behind the wall. Column names are checked now, rows are read when paid for.
 
     Parameters
     ----------
-    source : a frame, an Arrow table, a numpy array, or where files lie
-        A path of a CSV, Parquet or Arrow file, of a folder of them, or a pattern of their names.
+    source : a frame, an Arrow table, a numpy array, or where rows lie
+        A path of a CSV, Parquet or Arrow file, of a folder of them, a pattern of their names, or the address
+        of a table or query: ``duckdb:///people.db?table=people``, ``postgresql://host/db?query=SELECT …``.
     schema : Schema
     account : Account
         Or whoever else pays, see `Payer`.
@@ -157,6 +159,9 @@ def protect(
     spill : path or bool, optional
         Folder of the private file that holds codes of rows which are read again and again, where they are too
         many for memory: by default that of temporary files. False reads them from their place every time.
+    key : str, optional
+        Column that says which row is which, as a primary key does. What a row draws for itself, such as
+        whether it is held out, then depends on its key and no more on its place: databases promise no order.
 
     Privacy
     -------
@@ -166,7 +171,7 @@ def protect(
     schema, beside = declared_unit(schema, unit)
     mechanisms = mechanisms or Secure()
     persons = None if schema.unit is None else Persons(schema.unit, mechanisms.row_draws().key, beside)
-    engine = open_engine(source, schema, labels, progress, persons, spill)
+    engine = open_engine(source, schema, labels, progress, persons, spill, key)
     return Protected(engine, schema, account, mechanisms)
 
 
