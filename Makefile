@@ -40,7 +40,7 @@ bench: $(READY) $(RIVALS)/ready
 	$(BIN)/python -m bench $(BENCH)
 
 studies: $(READY)
-	$(BIN)/python -m privet.studies --out out $(STUDY)
+	$(BIN)/privet study run $(STUDY) --jobs 2
 
 # Other libraries on the stand of the auditor; dp-xgboost is compiled, which takes minutes.
 stand: $(READY) $(RIVALS)/ready $(RIVALS)-xgboost/ready

@@ -11,7 +11,7 @@ from bench.report import Result, Skipped, spread
 from bench.runner import ask_rivals
 from privet import Categorical, MajorityForestClassifier, Schema
 from privet.data import encode, open_table
-from privet.studies.datasets import entry
+from privet.datasets import entry
 
 TABLES = ("adult", "nursery", "mushroom", "pendigits", "magic")
 PAPER_AUC = {"adult": 0.861, "mushroom": 0.992, "magic": 0.848}

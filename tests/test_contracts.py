@@ -161,7 +161,7 @@ FOUND = "def found(name):\n    return importlib.import_module({})"
 @pytest.mark.parametrize("name", ['f"privet.studies.{name}"', '"privet.studies." + name + "_2"'])
 def test_what_is_discovering_may_work_out_names_of_its_own_package(name, faults_after):
     line = "import importlib\n" + FOUND.format(name)
-    assert faults_after("privet.studies.__main__", line) == []
+    assert faults_after("privet.studies.catalogue", line) == []
     for elsewhere in (LEARNER, "privet.studies.ways", "privet.studies"):
         [fault] = faults_after(elsewhere, line)
         assert "is worked out" in fault
@@ -189,7 +189,7 @@ def test_what_is_discovering_may_work_out_names_of_its_own_package(name, faults_
     ],
 )
 def test_what_is_discovering_stays_in_its_own_package(line, faults_after):
-    [fault] = faults_after("privet.studies.__main__", line)
+    [fault] = faults_after("privet.studies.catalogue", line)
     assert "is worked out" in fault
 
 

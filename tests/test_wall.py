@@ -56,6 +56,7 @@ MAY_DRAW = {
     "studies/concepts.py": "invented points",
     "studies/friedman_schuster_2010.py": "invented points",
     "studies/greedy_shares.py": "public data",
+    "studies/jagannathan_2012.py": "public data",
 }
 GENERATORS = {
     "random",

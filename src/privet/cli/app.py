@@ -68,6 +68,7 @@ COMMANDS = {
     "schema": "schema",
     "party": "party",
     "audit": "audit",
+    "study": "study",
     "demo": "demo",
 }
 """The commands, and in which module of this room each is: its function, or a group named ``app``."""

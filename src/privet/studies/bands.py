@@ -13,7 +13,7 @@ from privet.model.effects import effects
 from privet.model.rules import places
 from privet.privacy import Budget, Ledger, protect
 from privet.schema import Categorical, Continuous, Label, Schema
-from privet.studies.study import Study, say
+from privet.studies.study import Found, Quick, Study
 
 KINDS = ["a", "b", "c", "d", "e", "f"]
 SCHEMA = Schema(
@@ -105,17 +105,27 @@ def _summary(drawn: list[list[np.ndarray]], bands: list[list[np.ndarray]]) -> di
     return {"spread / band": ratios, "covered": float(np.mean(covered)), "least covered": float(min(covered))}
 
 
-def tell(quick: bool) -> Iterator[dict[str, Any]]:
-    """Rows of every setting, each printed as it comes."""
-    say("Noise bands of shapes against what they vary from fit to fit of one table;\n")
-    say("covered: points within two bands of their mean, over all features and in the worst.\n")
-    say(f"{'ε':<5}{'δ':<8}{'part':<12}{'spread / band':>15}{'covered':>9}{'worst':>7}\n")
-    for row in run(((1.0, 0.0), (1.0, 1e-6)), n_rows=10_000, fits=6) if quick else run():
-        ratios = row["spread / band"].values()
-        told = f"{min(ratios):.2f}–{max(ratios):.2f}"
-        say(f"{row['epsilon']:<5}{row['delta']:<8}{row['part']:<12}{told:>15}{row['covered']:>9.2f}")
-        say(f"{row['least covered']:>7.2f}\n")
-        yield row
+def spread(epsilon: float, delta: float, rows: int, fits: int, repeat: int) -> Found:
+    """Spread over band of every feature, and how much the bands cover, by part of the model."""
+    told = {}
+    for row in run(((epsilon, delta),), rows, fits):
+        ratios = {f"spread / band, {name}": ratio for name, ratio in row["spread / band"].items()}
+        told[row["part"]] = {
+            **ratios, "covered": row["covered"], "least covered": row["least covered"],
+        }  # fmt: skip
+    return told
 
 
-STUDY = Study("bands", tell, text=None, draw=None)
+STUDIES = [
+    Study(
+        "ours/bands",
+        "Noise bands of shapes against what they vary from fit to fit of one invented table",
+        spread,
+        [{"delta": (0.0, 1e-6), "epsilon": (0.5, 1.0, 4.0), "rows": [20_000], "fits": [20]}],
+        quick=Quick({"delta": (0.0,), "epsilon": (1.0,), "rows": [8000], "fits": [4]}),
+        panel="δ = {delta:g}",
+        x="epsilon",
+        quantity="ε",
+        score="covered",
+    )
+]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,16 +11,25 @@ import numpy as np
 from privet.estimators import GreedyTreeClassifier
 from privet.learners.greedy_plan import GROWTH, LEAVES_SHARE, ROWS_SHARE, default_shares
 from privet.studies.concepts import Concept, random_concept
-from privet.studies.curves import Row
-from privet.studies.friedman_schuster_2010 import Experiment
-from privet.studies.study import Study
+from privet.studies.friedman_schuster_2010 import Experiment, measure
+from privet.studies.study import Found, Quick, Study
 from privet.studies.ways import Way, greedy
 
 SIZES = (1000, 4000, 16_000)
+
+
+def _numbers(random: np.random.Generator) -> Concept:
+    return random_concept(random, n_numeric=3)
+
+
+def _three_values(random: np.random.Generator) -> Concept:
+    return random_concept(random, n_values=3)
+
+
 CONCEPTS: Mapping[str, Callable[[np.random.Generator], Concept]] = {
     "ten binary attributes": random_concept,
-    "three of them numbers": lambda random: random_concept(random, n_numeric=3),
-    "ten attributes of three values": lambda random: random_concept(random, n_values=3),
+    "three of them numbers": _numbers,
+    "ten attributes of three values": _three_values,
 }
 TRIED = (
     (ROWS_SHARE, LEAVES_SHARE, GROWTH),
@@ -54,23 +62,21 @@ def ways(criterion: str) -> dict[str, Way]:
     return {"paper": greedy(criterion, prune=True), **told}
 
 
-def run(quick: bool = False) -> Iterator[Row]:
-    """Every kind of concept under two criteria, depth 5, B = 1; or a small form of each."""
-    for criterion in ("max", "gini"):
-        for name, concept in CONCEPTS.items():
-            figure = f"{criterion}, {name}"
-            experiment = Experiment(figure, concept, ways(criterion), 1.0, 0.1, 5, SIZES, concepts=20, runs=1)
-            if quick:
-                experiment = replace(experiment, sizes=SIZES[:1], concepts=1, runs=1)
-            yield from experiment.rows()
+def accuracies(criterion: str, concept: str, rows: int, repeat: int) -> Found:
+    """Accuracy of every way on a concept, depth 5, B = 1."""
+    given = Experiment(CONCEPTS[concept], ways(criterion), 1.0, 0.1, 5, max(SIZES), concepts=20)
+    return measure(given, rows, repeat, id3=False)
 
 
-def verdict(rows: Sequence[Row]) -> str:
-    """Mean accuracy of every way over all concepts and sizes."""
-    ways = dict.fromkeys(row["way"] for row in rows)
-    means = {way: np.mean([row["accuracy"] for row in rows if row["way"] == way]) for way in ways}
-    told = "\n".join(f"{way:<12}{100 * mean:6.1f}" for way, mean in means.items())
-    return f"Mean of all; parts for rows, for leaves, growth\n{told}\n"
-
-
-STUDY = Study("greedy-shares", run, verdict=verdict)
+STUDIES = [
+    Study(
+        "ours/greedy-shares",
+        "How a greedy tree should share its budget: parts for rows, for leaves, growth",
+        accuracies,
+        [{"criterion": ("max", "gini"), "concept": tuple(CONCEPTS), "rows": SIZES}],
+        repeats=20,
+        quick=Quick({"rows": SIZES[:1]}),
+        panel="{criterion}, {concept}",
+        x="rows",
+    )
+]

@@ -1,53 +1,160 @@
-"""What a study says of itself: the name it is run by, its rows, and how they are shown."""
+"""What a study is: a grid of cells, how a cell is measured, what the paper prints and says."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
 
-from privet.studies.curves import Row, as_text, draw
+from privet.errors import QuestionError
 
-Text = Callable[[Sequence[Row]], str]
-Draw = Callable[[Sequence[Row], Path], None]
+Value = str | float
+Cell = dict[str, Any]
+"""What one call measures: a value of every part of the grid, and its ``repeat`` (and ``fold``)."""
+
+Grid = Mapping[str, Sequence[Value]]
+Scores = Mapping[str, float]
+Found = Mapping[str, Scores]
+"""Scores by way: what a cell comes to."""
+
+Measure = Callable[..., Found]
+Place = tuple[str, Value, str]
+"""Panel, x and way."""
+
+LINES, BARS, BOXES, RANGES = "lines", "bars", "boxes", "ranges"
+
+
+@dataclass(frozen=True)
+class Quick:
+    """The small form of a study: values that take the place of the grid's, and how often."""
+
+    grid: Grid = field(default_factory=dict)
+    repeats: int = 1
+    folds: int = 2
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study, as its module declares it under the name ``STUDY``; nothing else lists it.
+    """One table or figure.
 
     Parameters
     ----------
     name : str
-        What it is asked for by, and what its files are called.
-    run : function
-        Its rows, one by one, at small sizes where it is given True.
-    text : function, optional
-        Rows as a table that grows at its end; curves are told figure by figure. Without it the study
-        tells its rows itself.
-    draw : function, optional
-        Their picture.
-    verdict : function, optional
-        What all rows together come to.
-    real : bool
-        Whether it has real tables only.
+        ``paper/item``.
+    title : str
+    measure : callable
+        A function of a module, so that workers find it. It takes a cell by keywords and follows from the
+        cell alone: structures, folds and noise are drawn from its ``repeat`` and ``fold``.
+    grids : sequence of mappings
+        Values of every part of a cell; each grid stands for all combinations.
+    repeats, folds : int
+        How often, and in how many folds each time (0 where nothing is cut into folds), in the paper.
+    quick : Quick
+    panel : str
+        Format of a panel's name, over a cell.
+    x, quantity : str
+        The part of the cell along the axis, and how the axis is called.
+    score : str
+        What is shown and compared.
+    source : str, optional
+        The study whose cells these are, where this one shows another score or a part of them.
+    ways : mapping, optional
+        Ways that are shown, by the name they are shown with; all of them by default.
+    paper : mapping
+        Numbers that are printed, by panel, x and way as they are shown.
+    tolerance : float
+        How far from a printed number is near.
+    lower : bool
+        Whether less is better.
+    neutral : bool
+        Whether neither is.
+    claims : sequence of Claim
+        What the paper says in words.
+    promises : mapping of str to str
+        Ways that carry no guarantee, and what is to be said with each.
+    strict, published : str
+        Ways that are compared at the same ε.
+    note : str
+        Why it is as it is.
+    picture : str
+    percent : bool
+        Whether scores are shares.
     """
 
     name: str
-    run: Callable[[bool], Iterator[Row]]
-    text: Text | None = as_text
-    draw: Draw | None = draw
-    verdict: Text | None = None
-    real: bool = False
+    title: str
+    measure: Measure
+    grids: Sequence[Grid]
+    repeats: int = 1
+    folds: int = 0
+    quick: Quick = field(default_factory=Quick)
+    panel: str = ""
+    x: str = "data"
+    quantity: str = ""
+    score: str = "accuracy"
+    source: str = ""
+    ways: Mapping[str, str] = field(default_factory=dict)
+    paper: Mapping[Place, float] = field(default_factory=dict)
+    tolerance: float = 0.02
+    lower: bool = False
+    neutral: bool = False
+    claims: Sequence[Any] = ()
+    promises: Mapping[str, str] = field(default_factory=dict)
+    strict: str = ""
+    published: str = ""
+    note: str = ""
+    picture: str = LINES
+    percent: bool = True
 
     @property
-    def is_curves(self) -> bool:
-        """Whether its rows are points of curves."""
-        return self.text is as_text
+    def paper_name(self) -> str:
+        """The paper, or whose study it is."""
+        return self.name.split("/")[0]
 
+    @property
+    def cells_of(self) -> str:
+        """The study whose cells it shows."""
+        return self.source or self.name
 
-def say(text: str) -> None:
-    """Print at once, without a line's end."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    def cells(self, quick: bool = False, repeats: int | None = None) -> list[Cell]:
+        """All cells, one repetition after the other."""
+        if repeats is not None and not 1 <= repeats <= self.repeats:
+            raise QuestionError(
+                f"{self.name} is repeated 1 to {self.repeats} times.", "choose a number in that range."
+            )
+        times = min(self.quick.repeats, self.repeats) if quick else (repeats or self.repeats)
+        folds = min(self.quick.folds, self.folds) if quick else self.folds
+        return [
+            {**cell, "repeat": repeat, **fold}
+            for repeat in range(times)
+            for fold in ([{"fold": k, "folds": folds} for k in range(folds)] or [{}])
+            for cell in self._grid(quick)
+        ]
+
+    def values(self, part: str) -> list[Value]:
+        """All values of a part of the grids."""
+        return list(dict.fromkeys(value for grid in self.grids for value in grid.get(part, ())))
+
+    def place(self, cell: Cell) -> tuple[str, Value]:
+        """Panel and x of a cell."""
+        return self.panel.format(**cell), cell[self.x]
+
+    def showing(self, name: str, title: str, **changed: Any) -> Study:
+        """A study of the same cells that shows something else of them."""
+        bare: dict[str, Any] = {"paper": {}, "claims": (), "note": "", "strict": "", "published": ""}
+        return replace(self, name=name, title=title, source=self.cells_of, **{**bare, **changed})
+
+    def _few(self, part: str, every: Sequence[Value]) -> Sequence[Value]:
+        few = self.quick.grid.get(part, every)
+        return [value for value in few if value in every] or few
+
+    def _grid(self, quick: bool) -> Iterator[Cell]:
+        seen = []
+        for grid in self.grids:
+            small = {part: self._few(part, grid[part]) for part in grid if quick}
+            for values in product(*{**grid, **small}.values()):
+                cell = dict(zip(grid, values, strict=True))
+                if cell not in seen:
+                    seen.append(cell)
+                    yield cell

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numba
 import numpy as np
 import pyarrow as pa
-from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 
 from privet.answers import Law
 from privet.data import encode, open_table
+from privet.datasets import load
 from privet.engines import MemoryEngine
 from privet.estimators import GreedyTreeClassifier
-from privet.privacy import Budget, Charge, Ledger, Protected, Repeatable
+from privet.privacy import Budget, Charge, Ledger, Protected, Repeatable, protect
 from privet.privacy.laws import ScoreChange
 from privet.schema import Schema
-from privet.studies.curves import Row, summary
-from privet.studies.datasets import real_table
+
+ROOM = Budget(10**6)
+"""Of an account that many fits of public rows are charged to."""
 
 
 class WeakerChoices(Repeatable):
@@ -62,48 +64,49 @@ def greedy(criterion: str, exponent: Fraction = Fraction(1), **more: Any) -> Way
 
 
 @dataclass(frozen=True)
-class Folds:
-    """A real table, cut into folds again and again.
+class Public:
+    """A public table: its schema, its rows without labels, its labels."""
 
-    Attributes
-    ----------
-    name : str
-    n_splits, n_repeats : int
-    complete : bool
-        Leave out rows in which something is missing.
-    max_rows : int, optional
-        Public bound on the rows, where a learner needs one.
-    """
+    schema: Schema
+    rows: pa.Table
+    labels: np.ndarray
 
-    name: str
-    n_splits: int = 10
-    n_repeats: int = 1
-    complete: bool = False
-    max_rows: int | None = None
+    def walled(self, rows: np.ndarray, seed: int) -> Protected:
+        """Some of its rows behind a wall whose noise follows from the seed, and whose account has room."""
+        account = Ledger().create("study", ROOM)
+        return protect(self.rows.take(rows), self.schema, account, self.labels[rows], Repeatable(seed))
 
-    def rows(
-        self, figure: str, quantity: str, ways: Mapping[str, Way], budgets: Sequence[float]
-    ) -> Iterator[Row]:
-        """Accuracy of every way at every budget."""
-        bare, table = real_table(self.name)
-        table = table.drop_null() if self.complete else table
-        schema = Schema(bare.features, bare.label, self.max_rows)
-        y = table.column(schema.label.name).to_numpy(zero_copy_only=False)
-        X = table.drop_columns([schema.label.name])
-        for budget in budgets:
-            for name, way in ways.items():
-                scores = []
-                for seed, (train, test) in enumerate(self._splits(y)):
-                    model = way.fit(X.take(train), y[train], schema, seed, epsilon=budget)
-                    scores.append(float((model.predict(X.take(test)) == y[test]).mean()))
-                yield summary(figure, quantity, budget, name, scores)
+    def codes(self) -> np.ndarray:
+        """All rows as numbers, as learners that know no privacy take them."""
+        return encode(open_table(self.rows, self.schema), self.schema, with_label=False).features.T
 
-    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        splitter = RepeatedStratifiedKFold(n_splits=self.n_splits, n_repeats=self.n_repeats, random_state=0)
-        with catch_warnings():
-            # A label may have fewer rows than there are folds: some then lack it.
-            simplefilter("ignore", UserWarning)
-            return list(splitter.split(y, y))
+    def right(self, shares: np.ndarray, rows: np.ndarray) -> float:
+        """Share of rows whose label has the largest of their shares."""
+        guesses = np.array(self.schema.classes)[shares.argmax(axis=1)]
+        return float((guesses == self.labels[rows]).mean())
+
+
+@lru_cache(maxsize=16)
+def public(name: str, complete: bool = False, max_rows: int | None = None) -> Public:
+    """A public table by its name; without rows in which something is missing where asked for."""
+    bare, table = load(name)
+    table = table.drop_null() if complete else table
+    schema = Schema(bare.features, bare.label, max_rows)
+    labels = table.column(schema.label.name).to_numpy(zero_copy_only=False)
+    return Public(schema, table.drop_columns([schema.label.name]), labels)
+
+
+def cut(labels: np.ndarray, repeat: int, fold: int, folds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from and rows to be asked about: one of some stratified folds."""
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=repeat)
+    return list(splitter.split(labels, joined(labels, folds)))[fold]
+
+
+def joined(labels: np.ndarray, folds: int) -> np.ndarray:
+    """Labels to stratify by: Nursery has one that only two rows carry."""
+    values, counts = np.unique(labels.astype(str), return_counts=True)
+    rare = np.isin(labels.astype(str), values[counts < folds])
+    return np.where(rare, values[counts.argmax()], labels.astype(str))
 
 
 @contextmanager

@@ -1,0 +1,187 @@
+"""What a paper says in words, as a test of points; and the verdict on a result, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from privet.studies.results import Point, Result
+from privet.studies.study import Study, Value
+
+REPRODUCED, IN_PART, NOT = "reproduced", "reproduced in part", "not reproduced"
+BETTER, WORSE = "better", "worse"
+NEARLY = 0.8
+"""Share of printed numbers that are to be met."""
+
+SURE = 2.0
+"""Standard errors that a mean may be away from a printed number."""
+
+Judged = tuple[bool, str]
+
+
+class Points:
+    """Points of a result, as claims look at them."""
+
+    def __init__(self, study: Study, result: Result) -> None:
+        self.study = study
+        self.by_place = {(point.panel, point.x, point.way): point for point in result.points}
+        self.places = list(dict.fromkeys((point.panel, point.x) for point in result.points))
+
+    def mean(self, way: str, place: tuple[str, Value]) -> float | None:
+        """Mean of a way at a place; None where it was not measured."""
+        point = self.by_place.get((*place, way))
+        return None if point is None else point.mean
+
+    def gaps(self, way: str, of: str, wanted: Callable[[str, Value], bool]) -> list[float]:
+        """By how much one way is ahead of another, at all places where both were measured."""
+        pairs = [(self.mean(way, p), self.mean(of, p)) for p in self.places if wanted(*p)]
+        sign = -1 if self.study.lower else 1
+        return [sign * (a - b) for a, b in pairs if a is not None and b is not None]
+
+    def told(self, gap: float) -> str:
+        """A difference of scores in words."""
+        return f"{100 * gap:+.1f} points" if self.study.percent else f"{gap:+.3g}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper, and whether it holds; None where it was not measured."""
+
+    text: str
+    judge: Callable[[Points], Judged | None]
+
+
+def everywhere(panel: str, x: Value) -> bool:
+    """All places."""
+    return True
+
+
+def at(*xs: Value) -> Callable[[str, Value], bool]:
+    """Places with one of these x."""
+    return lambda panel, x: x in xs
+
+
+def within(*panels: str) -> Callable[[str, Value], bool]:
+    """Places of one of these panels."""
+    return lambda panel, x: panel in panels
+
+
+def ahead(
+    text: str, way: str, of: str, where: Callable[[str, Value], bool] = everywhere, most: bool = False
+) -> Claim:
+    """One way is ahead of another: in the mean, or at most places too."""
+
+    def judge(points: Points) -> Judged | None:
+        gaps = points.gaps(way, of, where)
+        if not gaps:
+            return None
+        wins = sum(gap > 0 for gap in gaps)
+        told = f"{points.told(fmean(gaps))} in the mean, ahead at {wins} of {len(gaps)} places"
+        return fmean(gaps) > 0 and (not most or 2 * wins > len(gaps)), told
+
+    return Claim(text, judge)
+
+
+def near(
+    text: str, way: str, of: str, tolerance: float, where: Callable[[str, Value], bool] = everywhere
+) -> Claim:
+    """One way is about as good as another."""
+
+    def judge(points: Points) -> Judged | None:
+        gaps = points.gaps(way, of, where)
+        return (abs(fmean(gaps)) <= tolerance, f"{points.told(fmean(gaps))} in the mean") if gaps else None
+
+    return Claim(text, judge)
+
+
+def moves(text: str, way: str, up: bool, where: Callable[[str, Value], bool] = everywhere) -> Claim:
+    """A way's score rises (or falls) from the first x to the last, over all panels together."""
+
+    def judge(points: Points) -> Judged | None:
+        ends = []
+        for panel in dict.fromkeys(panel for panel, _ in points.places):
+            means = [points.mean(way, p) for p in points.places if p[0] == panel and where(*p)]
+            known = [mean for mean in means if mean is not None]
+            if len(known) > 1:
+                ends.append(known[-1] - known[0])
+        if not ends:
+            return None
+        return (fmean(ends) > 0) == up, f"{points.told(fmean(ends))} from the first to the last"
+
+    return Claim(text, judge)
+
+
+def least(text: str, way: str, number: float, where: Callable[[str, Value], bool] = everywhere) -> Claim:
+    """A way's score is at least this."""
+
+    def judge(points: Points) -> Judged | None:
+        means = [points.mean(way, place) for place in points.places if where(*place)]
+        known = [mean for mean in means if mean is not None]
+        return (min(known) >= number, f"{min(known):.3f}") if known else None
+
+    return Claim(text, judge)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a result comes to: one of four outcomes, and a sentence."""
+
+    outcome: str
+    sentence: str
+    judged: Sequence[tuple[Claim, Judged | None]]
+
+
+def compared(study: Study, result: Result) -> list[tuple[Point, float]]:
+    """Points for which the paper prints a number."""
+    return [
+        (point, study.paper[point.panel, point.x, point.way])
+        for point in result.points
+        if (point.panel, point.x, point.way) in study.paper
+    ]
+
+
+def verdict(study: Study, result: Result) -> Verdict:
+    """Judge a result by printed numbers first, by what the paper says where it prints none."""
+    points = Points(study, result)
+    pairs, judged = compared(study, result), [(claim, claim.judge(points)) for claim in study.claims]
+    known = [each for _, each in judged if each is not None]
+    parts, outcome = [], REPRODUCED
+    if pairs:
+        gaps = [(-1 if study.lower else 1) * (point.mean - paper) for point, paper in pairs]
+        close = [
+            abs(gap) <= max(study.tolerance, SURE * p.error) for gap, (p, _) in zip(gaps, pairs, strict=True)
+        ]
+        outcome = _outcome(gaps, close, study)
+        parts.append(
+            f"{sum(close)} of {len(pairs)} printed numbers are met "
+            f"(within {points.told(study.tolerance)[1:]} or {SURE:g} standard errors), "
+            f"{points.told(fmean(gaps))} in the mean"
+        )
+    if known:
+        held = sum(holds for holds, _ in known)
+        parts.append(f"{held} of {len(known)} statements of the paper hold")
+        outcome = outcome if pairs or held == len(known) else NOT if held == 0 else IN_PART
+    strict = points.gaps(study.strict, study.published, everywhere) if study.strict else []
+    if strict:
+        parts.append(
+            f"strict is {points.told(fmean(strict))} against as published (claims ε, keeps none) in the mean"
+        )
+    if not parts:
+        parts, outcome = ["the paper prints no number and states nothing to be tested"], "nothing to compare"
+    return Verdict(outcome, "; ".join(parts) + ".", judged)
+
+
+def _outcome(gaps: Sequence[float], close: Sequence[bool], study: Study) -> str:
+    """Reproduced where nearly all numbers are met; else on which side they lie."""
+    if sum(close) >= NEARLY * len(close):
+        return REPRODUCED
+    if study.neutral:
+        return IN_PART if any(close) else NOT
+    far = [gap for gap, met in zip(gaps, close, strict=True) if not met]
+    if all(gap > 0 for gap in far):
+        return BETTER
+    if all(gap < 0 for gap in far):
+        return WORSE
+    mean, most = fmean(gaps), study.tolerance
+    return BETTER if mean > most else WORSE if mean < -most else IN_PART

@@ -1,0 +1,162 @@
+"""A page a paper, from results that were kept: pictures, the paper's numbers beside ours, verdicts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from privet.errors import DataError
+from privet.studies.claims import Verdict, verdict
+from privet.studies.plots import draw, name_of
+from privet.studies.results import Result
+from privet.studies.study import Study
+
+MOST_CELLS = 160
+"""A result of more points is shown by its picture alone."""
+
+TITLES = {
+    "friedman-schuster-2010": "Friedman and Schuster 2010",
+    "jagannathan-2012": "Jagannathan, Pillaipakkamnatt and Wright 2012",
+    "bojarski-2014": "Bojarski, Choromanska, Choromanski and LeCun 2014",
+    "fletcher-islam-2015": "Fletcher and Islam 2015",
+    "fletcher-islam-2017": "Fletcher and Islam 2017",
+}
+
+
+def result_path(folder: Path, study: Study) -> Path:
+    """Where a result is kept."""
+    return folder / f"{study.name}.json"
+
+
+def report(studies: Sequence[Study], left_out: dict[str, str], results: Path, pages: Path) -> list[Path]:
+    """Write a page for every paper of which a result is kept, and draw all pictures.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+    left_out : dict
+        Items that cannot be had, and why.
+    results, pages : Path
+        Folders of results, and of what is written.
+    """
+    papers = list(dict.fromkeys(study.paper_name for study in studies))
+    written = []
+    for paper in papers:
+        items = [study for study in studies if study.paper_name == paper]
+        kept = {
+            study.name: Result.load(path) for study in items if (path := result_path(results, study)).exists()
+        }
+        if kept:
+            written.append(_write(paper, items, kept, left_out, results, pages))
+    if not written:
+        raise DataError(
+            f"no result is kept in {str(results)!r}.", "run a study with --out, or name another folder."
+        )
+    return written
+
+
+def _write(
+    paper: str,
+    items: Sequence[Study],
+    kept: dict[str, Result],
+    left_out: dict[str, str],
+    results: Path,
+    pages: Path,
+) -> Path:
+    verdicts = {name: verdict(study, kept[name]) for study in items if (name := study.name) in kept}
+    lines = [
+        f"# {TITLES.get(paper, paper)}",
+        "",
+        "Written by `privet study report` from the results kept beside it; no number is typed by hand. "
+        "Back to the [overview](../papers.md).",
+        "",
+        "| item | verdict |",
+        "|---|---|",
+        *(_line_of(study, verdicts.get(study.name)) for study in items),
+        *(
+            f"| {name.split('/')[1]} | left out: {why} |"
+            for name, why in left_out.items()
+            if name.startswith(f"{paper}/")
+        ),
+        "",
+    ]
+    for study in items:
+        if study.name in kept:
+            picture = result_path(results, study).with_suffix(".svg")
+            draw(study, kept[study.name], picture)
+            lines += _section(study, kept[study.name], verdicts[study.name], _seen_from(picture, pages))
+    path = pages / f"{paper}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    return path
+
+
+def _seen_from(picture: Path, pages: Path) -> str:
+    return os.path.relpath(picture, pages).replace(os.sep, "/")
+
+
+def _line_of(study: Study, found: Verdict | None) -> str:
+    item = study.name.split("/")[1]
+    if found is None:
+        return f"| {item} | no result is kept; run `privet study run {study.name}` |"
+    return f"| [{item}](#{_anchor(study)}) | {found.outcome} |"
+
+
+def _anchor(study: Study) -> str:
+    return study.name.split("/")[1]
+
+
+def _section(study: Study, result: Result, found: Verdict, picture: str) -> list[str]:
+    item = study.name.split("/")[1]
+    lines = [f"## {item}", "", f"**{study.title}**", "", f"![{study.title}]({picture})", ""]
+    lines += [f"**Verdict: {found.outcome}.** {found.sentence[0].upper()}{found.sentence[1:]}", ""]
+    if study.note:
+        lines += [study.note, ""]
+    for claim, judged in found.judged:
+        mark = (
+            "not measured" if judged is None else f"{'holds' if judged[0] else 'does not hold'}: {judged[1]}"
+        )
+        lines.append(f"- {claim.text}: *{mark}*")
+    lines += [""] if found.judged else []
+    if len(result.points) <= MOST_CELLS:
+        lines += [*_table(study, result), ""]
+    return [*lines, _made(study, result), ""]
+
+
+def _table(study: Study, result: Result) -> Iterable[str]:
+    """Our means, and in brackets what the paper prints."""
+    ways = list(dict.fromkeys(point.way for point in result.points))
+    several = len(result.panels()) > 1
+    head = [*([""] if several else []), study.quantity or study.x, *(name_of(study, way) for way in ways)]
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * (2 if several else 1)}{'--:|' * len(ways)}"
+    by_place = {(point.panel, point.x, point.way): point for point in result.points}
+    for panel, x in dict.fromkeys((point.panel, point.x) for point in result.points):
+        cells = []
+        for way in ways:
+            point = by_place.get((panel, x, way))
+            paper = study.paper.get((panel, x, way))
+            told = "–" if point is None else _number(study, point.mean)
+            cells.append(told if paper is None else f"{told} ({_number(study, paper)})")
+        place = [*([panel] if several else []), x if isinstance(x, str) else f"{x:g}"]
+        yield f"| {' | '.join([*place, *cells])} |"
+
+
+def _number(study: Study, value: float) -> str:
+    return f"{100 * value:.1f}" if study.percent else f"{value:.4g}"
+
+
+def _made(study: Study, result: Result) -> str:
+    made = result.made
+    folds = f", {made['folds']} folds" if made["folds"] else ""
+    fewer = made["repeats"] < study.repeats or made["quick"]
+    of = f" (the paper: {study.repeats})" if fewer else ""
+    versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+    unit = f"{study.score} in %" if study.percent else study.score
+    paper = "; in brackets what the paper prints" if study.paper else ""
+    return (
+        f"<small>{unit[0].upper()}{unit[1:]}, means{paper}. {made['cells']} cells{folds}, "
+        f"{made['repeats']} repetition{'s' if made['repeats'] > 1 else ''}{of}, seeds {made['seeds']}; "
+        f"{made['date']}, {versions}. `{made['command']}`</small>"
+    )

@@ -1,0 +1,133 @@
+"""What a study came to: points with all their values, and how they were made; kept as JSON, without rows."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.errors import DataError
+from privet.studies.study import Cell, Found, Study, Value
+from privet.version import __version__
+
+DIGITS = 5
+PACKAGES = ("numba", "numpy", "scikit-learn")
+SHOWING = {"audit", "cli", "exports", "parties", "pictures", "service"}
+"""Rooms whose code moves no result."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """All values of a score at one place."""
+
+    panel: str
+    x: Value
+    way: str
+    values: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return float(np.mean(self.values))
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return float(np.std(self.values)) / float(np.sqrt(len(self.values)))
+
+    @property
+    def box(self) -> list[float]:
+        """The least, the quartiles, the most."""
+        return [float(value) for value in np.quantile(self.values, [0, 0.25, 0.5, 0.75, 1])]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Points of a study, in the order of its grid, and how they were made."""
+
+    study: str
+    made: Mapping[str, Any]
+    points: Sequence[Point]
+
+    @classmethod
+    def of(cls, study: Study, found: Iterable[tuple[Cell, Found]], made: Mapping[str, Any]) -> Result:
+        """Gather what cells came to."""
+        values: dict[tuple[str, Value, str], list[float]] = {}
+        for cell, scores in found:
+            panel, x = study.place(cell)
+            for way, by_score in scores.items():
+                shown = study.ways.get(way, way) if study.ways else way
+                if study.score in by_score and (not study.ways or way in study.ways):
+                    values.setdefault((panel, x, shown), []).append(by_score[study.score])
+        return cls(study.name, made, [Point(*place, each) for place, each in values.items()])
+
+    @classmethod
+    def load(cls, path: Path) -> Result:
+        """Read a result that was kept."""
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            points = [Point(p["panel"], p["x"], p["way"], p["values"]) for p in told["points"]]
+            return cls(told["study"], told["made"], points)
+        except (OSError, ValueError, KeyError, TypeError):
+            raise DataError(
+                f"{str(path)!r} is no result of a study.", "remove it and run the study again."
+            ) from None
+
+    def save(self, path: Path) -> None:
+        """Write it, a line a point."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [
+            {"panel": p.panel, "x": p.x, "way": p.way, "values": [round(v, DIGITS) for v in p.values]}
+            for p in self.points
+        ]
+        head = json.dumps({"study": self.study, "made": self.made}, ensure_ascii=False, indent=1)
+        points = ",\n  ".join(json.dumps(line, ensure_ascii=False) for line in lines)
+        path.write_text(f'{head[:-2]},\n "points": [\n  {points}\n ]\n}}\n', encoding="utf-8")
+
+    def panels(self) -> dict[str, list[Point]]:
+        """Points by panel."""
+        panels: dict[str, list[Point]] = {}
+        for point in self.points:
+            panels.setdefault(point.panel, []).append(point)
+        return panels
+
+
+def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds: float) -> dict[str, Any]:
+    """How a result was made: command, date, versions, grid, seeds, time."""
+    repeats = sorted({cell["repeat"] for cell in cells})
+    folds = {cell.get("folds", 0) for cell in cells}
+    return {
+        "command": command,
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {
+            "privet": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        "code": code(),
+        "quick": quick,
+        "cells": len(cells),
+        "repeats": len(repeats),
+        "repeats of the paper": study.repeats,
+        "folds": max(folds),
+        "seeds": f"{repeats[0]} to {repeats[-1]}",
+        "cpu seconds": round(seconds, 1),
+    }
+
+
+def code() -> str:
+    """A hash of all code that a result follows from: cells of other code are not mixed with these."""
+    root = Path(__file__).parent.parent
+    digest = sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in SHOWING:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,176 @@
+"""Run the cells of a study: by several workers, kept one by one, gone on with after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from privet.errors import PrivetError, QuestionError
+from privet.studies.results import Result, code, how
+from privet.studies.study import Cell, Found, Measure, Study
+
+AHEAD = 2
+"""Cells that wait for each worker, so that none is idle."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is."""
+
+    done: int
+    total: int
+    seconds_left: float | None
+
+
+Told = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file of cells that one version of the code measured: a line each, after a line for the code."""
+
+    path: Path
+
+    def load(self) -> dict[str, tuple[Found, float]]:
+        """What is there already; nothing where the file is of other code."""
+        if not self.path.exists():
+            return {}
+        # The last line is cut where the program was killed while it wrote.
+        head, *lines = self.path.read_text(encoding="utf-8").split("\n")[:-1] or [""]
+        if head != self._head():
+            return {}
+        told = [json.loads(line) for line in lines]
+        return {_key(line["cell"]): (line["found"], line["seconds"]) for line in told}
+
+    def begin(self, found: dict[str, tuple[Found, float]]) -> None:
+        """Write anew what was read, so that no half line stays."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [self._line(json.loads(key), *each) for key, each in found.items()]
+        draft = self.path.with_suffix(".new")
+        draft.write_text("\n".join([self._head(), *lines, ""]), encoding="utf-8")
+        draft.replace(self.path)
+
+    def add(self, cell: Cell, found: Found, seconds: float) -> None:
+        """Add a cell, on the disk before the next one ends."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(self._line(cell, found, seconds) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _head(self) -> str:
+        return json.dumps({"code": code()})
+
+    def _line(self, cell: Cell, found: Found, seconds: float) -> str:
+        return json.dumps({"cell": cell, "found": found, "seconds": round(seconds, 4)}, ensure_ascii=False)
+
+
+def run(
+    study: Study,
+    folder: Path,
+    *,
+    quick: bool = False,
+    repeats: int | None = None,
+    jobs: int = 1,
+    command: str = "",
+    told: Told = lambda progress: None,
+) -> Result:
+    """Measure all cells of a study that are not kept yet.
+
+    Parameters
+    ----------
+    study : Study
+    folder : Path
+        Where cells are kept, in ``cells/``: studies that show the same cells share them.
+    quick : bool
+        Its small form.
+    repeats : int, optional
+        Fewer than the paper has.
+    jobs : int
+        Processes that work at once.
+    command : str
+        What is to be said of how it was made.
+    told : callable, optional
+        Told how far it is, after every cell.
+    """
+    cells = study.cells(quick, repeats)
+    kept = Kept(folder / "cells" / f"{study.cells_of}{'-quick' if quick else ''}.jsonl")
+    found = kept.load()
+    kept.begin(found)
+    todo = [cell for cell in cells if _key(cell) not in found]
+    begun, total = time.perf_counter(), len(cells)
+    told(Progress(total - len(todo), total, None))
+    for number, (cell, scores, seconds) in enumerate(_measured(study.measure, todo, jobs), start=1):
+        kept.add(cell, scores, seconds)
+        found[_key(cell)] = scores, seconds
+        left = (time.perf_counter() - begun) / number * (len(todo) - number)
+        told(Progress(total - len(todo) + number, total, left))
+    spent = sum(found[_key(cell)][1] for cell in cells)
+    made = how(study, cells, quick, command, spent)
+    return Result.of(study, ((cell, found[_key(cell)][0]) for cell in cells), made)
+
+
+def _key(cell: Cell) -> str:
+    return json.dumps(cell, sort_keys=True, ensure_ascii=False)
+
+
+def _measured(measure: Measure, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Found, float]]:
+    """Every cell as it ends."""
+    if jobs < 1:
+        raise QuestionError("there must be at least one job.", "leave --jobs out, or give 1 or more.")
+    if jobs == 1 or len(cells) < 2:
+        for cell in cells:
+            yield cell, *_work(measure, cell)
+        return
+    context = get_context("spawn")
+    pool = ProcessPoolExecutor(min(jobs, len(cells)), mp_context=context, initializer=_begin)
+    try:
+        waiting = iter(cells)
+        running: dict[Future[tuple[Found, float]], Cell] = {}
+        while True:
+            for cell in waiting:
+                running[pool.submit(_work, measure, cell)] = cell
+                if len(running) >= AHEAD * jobs:
+                    break
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), *future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _work(measure: Measure, cell: Cell) -> tuple[Found, float]:
+    """Measure a cell; an error says which one it was, so that it can be measured alone."""
+    begun = time.perf_counter()
+    try:
+        found: Any = measure(**cell)
+    except PrivetError:
+        raise
+    except Exception as error:
+        error.add_note(f"in the cell {_key(cell)}")
+        raise
+    plain = {way: {score: float(v) for score, v in each.items()} for way, each in found.items()}
+    return plain, time.perf_counter() - begun
+
+
+def _begin() -> None:
+    """A worker has one thread, and ends with the program that started it, even where that was killed."""
+    numba.set_num_threads(1)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
