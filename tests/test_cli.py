@@ -163,7 +163,7 @@ def test_a_score_that_cannot_be_given_costs_nothing(call):
     Schema([Continuous("age", 0, 9), *SCHEMA.features[1:]], SCHEMA.label).save("other.json")
     good = {"data": "people.csv", "epsilon": 0.1, "metric": "accuracy", "model": "model.privet"}
     for change, expected in [
-        ({"metric": "f1"}, 2),
+        ({"metric": "f2"}, 2),
         ({"epsilon": -1}, 2),
         ({"epsilon": 0.6}, 4),
         ({"schema": "other.json"}, 3),

@@ -495,7 +495,7 @@ def test_nothing_is_charged_for_what_cannot_run(account):
         PrivateSelection([]),
         PrivateSelection([LogisticRegression()]),
         PrivateSelection([PrivateSelection([forest])]),
-        PrivateSelection([forest], metric="f1"),
+        PrivateSelection([forest], metric="f2"),
         PrivateSelection([forest], epsilon=0),
         PrivateSelection([forest], runs=1),
         PrivateSelection([forest], eta=3),

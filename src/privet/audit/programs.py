@@ -139,6 +139,9 @@ QUESTIONS: Programs = {
     "frequent-cells": lambda e: lambda p: p.noisy_cells(_level_trees(), epsilon=e, false_cells=4),
     "errors-of-model": lambda e: lambda p: p.noisy_losses(_predictor(), "errors", epsilon=e),
     "log-loss-of-model": lambda e: lambda p: p.noisy_losses(_predictor(), "log loss", epsilon=e),
+    "squares-of-model": lambda e: lambda p: p.noisy_losses(_predictor(), "squared error", epsilon=e),
+    "rows-by-prediction": lambda e: lambda p: p.noisy_predicted_rows(_predictor(), epsilon=e),
+    "shares-by-bin": lambda e: lambda p: p.noisy_reliability(_predictor(), epsilon=e),
     "rows-by-score": lambda e: lambda p: p.noisy_score_rows(_predictor(), epsilon=e),
 }
 """Questions of the wall, by themselves; those of boosting and of growing trees are asked by learners."""

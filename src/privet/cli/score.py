@@ -20,7 +20,7 @@ from privet.cli.arguments import (
 )
 from privet.cli.budget import account_state, show_account
 from privet.cli.model import Model
-from privet.cli.output import facts, out, show_json
+from privet.cli.output import facts, out, show_json, table
 from privet.estimators import PrivateScore, private_score
 from privet.learners.score import METRICS, check_metric
 from privet.model import load_model
@@ -65,5 +65,22 @@ def _report(found: PrivateScore, account: Account, as_json: bool) -> None:
         ("rows", f"about {found.noisy_rows:,.0f}"),
     ]
     out.print(facts(rows))
+    if found.curve:
+        out.print(table(["told", "mean told", "as told", "± (95 %)", "rows"], _curve(found)))
     out.print("On the account:")
     show_account(account)
+
+
+def _curve(found: PrivateScore) -> list[tuple[str, ...]]:
+    """A line a bin that seems to hold rows."""
+    return [
+        (
+            f"{point.lower:.1f} to {point.upper:.1f}",
+            f"{point.predicted:.3f}",
+            f"{point.observed:.3f}",
+            f"{min(point.margin, 1.0):.3f}",
+            f"{point.noisy_rows:,.0f}",
+        )
+        for point in found.curve
+        if point.margin < 1
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from privet.errors import QuestionError, SchemaError
 from privet.estimators.base import PrivateEstimator
 from privet.learners.learner import written
 from privet.learners.score import ask_score, check_metric
+from privet.learners.score_estimate import CurvePoint
 from privet.model import Model, released
 from privet.privacy import Account, Budget, Ledger, Protected, protect
-from privet.privacy.questions.scores import LOSSES
 from privet.schema import Schema
 from privet.soundness import check_predictor
 
@@ -42,6 +42,8 @@ class PrivateScore:
         False where the noise can be repeated, as in studies and tests.
     counted : str
         What was counted: rows, or persons.
+    curve : sequence of CurvePoint
+        The calibration curve that a calibration error was worked out of; empty for other metrics.
     """
 
     metric: str
@@ -53,10 +55,11 @@ class PrivateScore:
     receipt: str
     private: bool = True
     counted: str = "rows"
+    curve: Sequence[CurvePoint] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the score as plain data."""
-        return asdict(self)
+        return asdict(self) | {"curve": [point._asdict() for point in self.curve]}
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -87,10 +90,13 @@ def private_score(
     X : frame, Arrow table, array, path of a CSV or Parquet file, or `Protected`
     y : array-like, optional
         The label of each row, where it does not stand in the table.
-    metric : {"accuracy", "log_loss", "auc"}
-        "log_loss" cuts a row's loss at 7 nats: a share below 0.0009 counts as that. "auc" is the area under
-        the ROC curve; for more than two labels the mean over the labels, each against the rest. A label
-        is predicted that has the largest share, also where an estimator draws its predictions.
+    metric : str
+        "accuracy", "balanced_accuracy", "f1" (of the second of two labels, else the mean over all),
+        "log_loss" (a row's loss is cut at 7 nats: a share below 0.0009 counts as that), "brier" (half the
+        squared distance of the shares from the label), "calibration_error" (over ten equal bins of the
+        second of two labels' share, or of the predicted label's), "auc" and "average_precision" (of more
+        than two labels the mean, each against the rest). A label is predicted that has the largest share,
+        also where an estimator draws its predictions.
     epsilon : float
         Privacy budget of the score.
     schema : Schema, path or dict, optional
@@ -108,9 +114,10 @@ def private_score(
     Privacy
     -------
     ε-DP for the rows in ``X`` under adding or removing one, or one person with all theirs where the schema
-    has a unit. Accuracy and log loss are one question: sums of losses. The area is two in sequence: a fifth
-    of ε finds where the scores lie, the rest counts rows by bin of the score and label. Proof notes: *Losses
-    of a model*, *Rows by score*.
+    has a unit. Accuracy, log loss and Brier score are sums of losses, F1 and balanced accuracy rows by
+    prediction, the calibration error shares by bin: one question each. Areas are two in sequence: a fifth
+    of ε finds where the scores lie, the rest counts rows by bin of the score and label. Proof notes:
+    *Losses of a model*, *Rows by prediction*, *Shares by bin*, *Rows by score*.
 
     Examples
     --------
@@ -126,23 +133,23 @@ def private_score(
     """
     check_metric(metric)
     found = _released(model)
+    check_metric(metric, found.schema)
     protected = _protected(X, y, found.schema, schema, account, Budget(epsilon), unit)
     _require_same_columns(protected.schema, found.schema)
     check_predictor(found.predictor, protected.schema)
     estimate = ask_score(protected, found.predictor, metric, Budget(epsilon).epsilon)
-    largest = float(LOSSES["log loss"][1] if metric == "log_loss" else 1)
-    low, high = max(estimate.value - estimate.margin, 0.0), min(estimate.value + estimate.margin, largest)
     receipt = protected.receipt
     return PrivateScore(
         metric,
         estimate.value,
-        (low, high),
+        (estimate.low, estimate.high),
         estimate.noisy_rows,
         written(epsilon),
         protected.account_name,
         receipt.hash if receipt else "",
         protected.private,
         protected.schema.counted,
+        estimate.curve,
     )
 
 

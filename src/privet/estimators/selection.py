@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from privet.errors import QuestionError
 from privet.estimators.base import PrivateClassifier
 from privet.learners.plan import FitPlan
-from privet.learners.score import ask_score, check_metric
+from privet.learners.score import ask_score, check_metric, larger_is_better
 from privet.privacy import Account, Cost, Protected
 from privet.privacy.questions.runs import BestOfRuns, RunLaw
 from privet.schema import Schema
@@ -52,7 +52,7 @@ class PrivateSelection(PrivateClassifier):
         Parameters to try with a single estimator, as in scikit-learn's ``GridSearchCV``.
     epsilon : float
         Privacy budget of the whole: all runs, their scores, and the choice.
-    metric : {"accuracy", "log_loss", "auc"}
+    metric : str
         What the best run is best in; see `private_score`.
     runs : int, optional
         Mean number of runs; by default three for each candidate. More cost time, not budget.
@@ -75,7 +75,7 @@ class PrivateSelection(PrivateClassifier):
     best_index_ : int
         Which candidate it was.
     best_score_ : float
-        Score that made it win; for the log loss, negated. It is the largest of several noisy scores, and
+        Score that made it win; of a loss or an error, negated. It is the largest of several noisy scores, and
         too high for that: use `private_score` on other rows to know how good the model is.
     model_, classes_, privacy_card_ :
         As of any other estimator.
@@ -202,7 +202,7 @@ def _run(
     else:
         estimator.fit(learnt)
     value = ask_score(held_out, estimator.model_.predictor, metric, epsilon).value
-    return estimator, -value if metric == "log_loss" else value
+    return estimator, larger_is_better(metric, value)
 
 
 def _parameters(estimator: Any) -> Mapping[str, Any]:

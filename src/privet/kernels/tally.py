@@ -19,6 +19,12 @@ LARGEST_LOSS = 7
 LOSS_BOUND = LARGEST_LOSS << 14
 """The same in the whole units in which losses are added up."""
 
+SQUARE_BOUND = 1 << 14
+"""A squared distance of 1 in the whole units in which they are added up."""
+
+SHARE_BINS, SHARE_UNITS = 10, 1 << 14
+"""Equal bins of a share for its reliability, and a share of 1 in the whole units that are added up."""
+
 CELLS = 256
 """Cells of a share: equal in log-odds between −8 and 8, so that shares near 0 and 1 are told apart too."""
 
@@ -37,6 +43,42 @@ def row_losses(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
     units = np.floor(loss * (LOSS_BOUND / LARGEST_LOSS) + 0.5)
     # Cut as floats: what is undefined or infinite has no integer form.
     return np.where(units == units, np.clip(units, 0, LOSS_BOUND), LOSS_BOUND).astype(np.int64)
+
+
+@quiet
+def row_squares(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Half the squared distance of each row's shares from its label, in units from 0 to ``SQUARE_BOUND``.
+
+    Of two labels that is the squared error of either's share. An undefined one is the largest.
+    """
+    own = labels[:, None] == np.arange(shares.shape[1])
+    units = np.floor(((shares - own) ** 2).sum(axis=1) * (SQUARE_BOUND / 2) + 0.5)
+    return np.where(units == units, np.clip(units, 0, SQUARE_BOUND), SQUARE_BOUND).astype(np.int64)
+
+
+def count_predicted(shares: np.ndarray, labels: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
+    """Rows by the label that is predicted and the one that they have, ``(labels, labels)``."""
+    n_labels = shares.shape[1]
+    place = n_labels * best_labels(shares, values) + labels
+    return np.bincount(place, minlength=n_labels**2).reshape(n_labels, n_labels)
+
+
+@quiet
+def sum_reliability(shares: np.ndarray, labels: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
+    """Shares by bin, ``(bins, 2, 2)``: of rows not as told and as told, what is missing to one, and they.
+
+    Of two labels it is the second's share that is told, of more the predicted one's. Every row adds
+    ``SHARE_UNITS``, parted in two, to one bin.
+    """
+    rows = np.arange(len(labels))
+    told = np.ones(len(rows), np.int64) if shares.shape[1] == 2 else best_labels(shares, values)
+    share = shares[rows, told]
+    share = np.where(share == share, np.clip(share, 0, 1), 0)
+    units = np.floor(share * SHARE_UNITS + 0.5).astype(np.int64)
+    cell = np.minimum((share * SHARE_BINS).astype(np.int64), SHARE_BINS - 1)
+    sums = np.zeros((SHARE_BINS, 2, 2), np.int64)
+    np.add.at(sums, (cell, (told == labels).astype(np.int64)), np.stack([SHARE_UNITS - units, units], axis=1))
+    return sums
 
 
 def sum_losses(losses: np.ndarray, bound: int) -> np.ndarray:

@@ -1,96 +1,77 @@
-"""Scores of a released model, asked of held-out rows at a price: they are people too."""
+"""Scores of a released model, asked of held-out rows at a price: they are people too.
+
+A further metric is a function of protected rows, a predictor and an ε, and its line here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from math import log, sqrt
-from typing import NamedTuple
 
-from privet.answers import NoisyCounts
 from privet.errors import QuestionError
-from privet.learners.area import area, gathered, mean_area, n_bins
-from privet.privacy import Cost, Protected
-from privet.privacy.question import pure_only
-from privet.privacy.questions.scores import LOSSES, Losses, ScoreRows
+from privet.learners.score_estimate import Estimate
+from privet.learners.score_labels import balanced_accuracy, calibration_error, f1
+from privet.learners.score_losses import accuracy, brier, log_loss
+from privet.learners.score_ranks import auc, average_precision
+from privet.privacy import Protected
+from privet.privacy.questions.scores import LOSSES
+from privet.schema import Label, Schema, Target
 from privet.structure import Predictor
 
-WIDTH = log(20) / sqrt(2)
-"""Standard deviations on either side of an interval: 95 % of Laplace noise, and more of a normal error."""
 
-CELL_SHARE = Fraction(1, 5)
-"""Share of the budget that finds where the scores lie, before their bins are asked."""
+@dataclass(frozen=True)
+class Metric:
+    """A score by its question.
+
+    Attributes
+    ----------
+    ask : callable
+        Asks protected rows about a predictor, for an ε.
+    lowest, highest : float
+        What it can be.
+    is_loss : bool
+        Whether less is better.
+    predicts : Label or Target
+        Of which models it is a score.
+    """
+
+    ask: Callable[[Protected, Predictor, Fraction], Estimate]
+    lowest: float = 0.0
+    highest: float = 1.0
+    is_loss: bool = False
+    predicts: type[Label | Target] = Label
 
 
-class Estimate(NamedTuple):
-    """A score, half the width of its interval, and about how many rows it was asked of."""
+METRICS: Mapping[str, Metric] = {
+    "accuracy": Metric(accuracy),
+    "balanced_accuracy": Metric(balanced_accuracy),
+    "f1": Metric(f1),
+    "log_loss": Metric(log_loss, highest=LOSSES["log loss"][1], is_loss=True),
+    "brier": Metric(brier, is_loss=True),
+    "calibration_error": Metric(calibration_error, is_loss=True),
+    "auc": Metric(auc),
+    "average_precision": Metric(average_precision),
+}
 
-    value: float
-    margin: float
-    noisy_rows: float
 
-
-def check_metric(metric: str) -> None:
-    """Refuse what is not a metric."""
+def check_metric(metric: str, schema: Schema | None = None) -> None:
+    """Refuse what is not a metric, or not one of what a schema predicts."""
+    among = [m for m in METRICS if schema is None or isinstance(schema.label, METRICS[m].predicts)]
     if not isinstance(metric, str) or metric not in METRICS:
-        raise QuestionError(f"there is no metric {metric!r}.", f"metrics are {', '.join(METRICS)}.")
+        raise QuestionError(f"there is no metric {metric!r}.", f"metrics are {', '.join(among)}.")
+    if metric not in among:
+        hint = f"use {', '.join(among)}." if among else "models of labels have scores."
+        raise QuestionError(f"{metric} is no score of what this schema predicts.", hint)
 
 
 def ask_score(protected: Protected, predictor: Predictor, metric: str, epsilon: Fraction) -> Estimate:
-    """Ask protected rows for a score."""
-    return METRICS[metric](protected, predictor, epsilon)
+    """Ask protected rows for a score; its interval is cut to what it can be."""
+    of = METRICS[metric]
+    asked = of.ask(protected, predictor, epsilon)
+    return asked._replace(low=max(asked.low, of.lowest), high=min(asked.high, of.highest))
 
 
-def _accuracy(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
-    errors = _loss(protected, predictor, "errors", epsilon)
-    return errors._replace(value=1 - errors.value)
-
-
-def _log_loss(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
-    return _loss(protected, predictor, "log loss", epsilon)
-
-
-def _loss(protected: Protected, predictor: Predictor, loss: str, epsilon: Fraction) -> Estimate:
-    return mean_loss(protected.ask(Losses(predictor, loss), Cost.pure(epsilon)), loss)
-
-
-def mean_loss(noisy: NoisyCounts, loss: str) -> Estimate:
-    """Mean loss of the rows, from the three sums that the wall answers."""
-    bound, largest = LOSSES[loss]
-    losses, rest, squares = noisy.values.astype(float).tolist()
-    total = losses + rest
-    if total < bound:
-        return Estimate(largest / 2, largest / 2, 0.0)
-    mean, rows = min(max(losses / total, 0.0), 1.0), total / bound
-    noise = noisy.variance * ((1 - mean) ** 2 + mean**2) / total**2
-    # Nothing within [0, 1] spreads wider than zeros and ones, two of each being added to be on the safe side.
-    safe = (mean * rows + 2) / (rows + 4)
-    spread = (
-        safe * (1 - safe) if bound == 1 else min(max(8 * squares / total - mean**2, 0), safe * (1 - safe))
-    )
-    return Estimate(largest * mean, largest * WIDTH * sqrt(noise + spread / rows), rows)
-
-
-def _auc(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
-    n_labels = protected.schema.n_labels
-    if n_labels < 2:
-        raise QuestionError("one label alone has no ROC curve.", "ask for the accuracy.")
-    first, second = Cost.pure(epsilon * CELL_SHARE), Cost.pure(epsilon * (1 - CELL_SHARE))
-    protected.reserve([ScoreRows.plan(first, n_labels), ScoreRows.plan(second, n_labels)])
-    cells = protected.ask(ScoreRows(predictor), first).values
-    smaller = (cells.sum(axis=1) / [1, n_labels - 1]).min(axis=1).mean()
-    scale = float((1 if n_labels == 2 else 2) / pure_only(second))
-    bins = gathered(cells.sum(axis=(0, 2)), n_bins(smaller, scale))
-    noisy = protected.ask(ScoreRows(predictor, bins), second)
-    variance = noisy.variance
-    # Rows that have the label were counted once for every other label.
-    rows, variances = noisy.values / [1, n_labels - 1], (variance, variance / (n_labels - 1) ** 2)
-    value, margin = mean_area([area(of[:, 0], of[:, 1], variances) for of in rows], WIDTH)
-    return Estimate(value, margin, max(float(rows.sum()) / len(rows), 0.0))
-
-
-METRICS: Mapping[str, Callable[[Protected, Predictor, Fraction], Estimate]] = {
-    "accuracy": _accuracy,
-    "log_loss": _log_loss,
-    "auc": _auc,
-}
+def larger_is_better(metric: str, value: float) -> float:
+    """A score that is larger where it is better."""
+    return -value if METRICS[metric].is_loss else value

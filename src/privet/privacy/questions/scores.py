@@ -23,7 +23,11 @@ from privet.schema import Schema
 from privet.soundness import check_predictor
 from privet.structure import Predictor
 
-LOSSES = {"errors": (1, 1), "log loss": (kernel.LOSS_BOUND, kernel.LARGEST_LOSS)}
+LOSSES = {
+    "errors": (1, 1),
+    "log loss": (kernel.LOSS_BOUND, kernel.LARGEST_LOSS),
+    "squared error": (kernel.SQUARE_BOUND, 1),
+}
 """Largest loss of a row: in the whole units that are added up, and as it is."""
 
 
@@ -31,8 +35,9 @@ LOSSES = {"errors": (1, 1), "log loss": (kernel.LOSS_BOUND, kernel.LARGEST_LOSS)
 class Losses(Counts):
     """Sums of the rows' losses u in 0 … b, of b − u, and of u²/8b rounded.
 
-    ``loss`` is "errors", where b is 1, or "log loss", cut at 7 nats, where b is 7·2¹⁴. The first two
-    sums add up to b times the number of rows, so no row needs to be counted besides.
+    ``loss`` is "errors", where b is 1, "log loss", cut at 7 nats, where b is 7·2¹⁴, or "squared error",
+    half the squared distance of the shares from the label, where b is 2¹⁴. The first two sums add up
+    to b times the number of rows, so no row needs to be counted besides.
 
     Privacy
     -------
@@ -62,9 +67,68 @@ class Losses(Counts):
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         values, labels = terms.schema.classes, batch.labels
         shares = row_shares(self.predictor, batch.features, len(values))
-        errors = self.loss == "errors"
-        exact = kernel.row_errors(shares, labels, values) if errors else kernel.row_losses(shares, labels)
+        if self.loss == "errors":
+            exact = kernel.row_errors(shares, labels, values)
+        else:
+            of_row = kernel.row_losses if self.loss == "log loss" else kernel.row_squares
+            exact = of_row(shares, labels)
         return kernel.sum_losses(exact, LOSSES[self.loss][0])
+
+
+@dataclass(frozen=True)
+class PredictedRows(Counts):
+    """Rows by the label that a model predicts and the one that they have, ``(labels, labels)``.
+
+    Privacy
+    -------
+    ε-DP or ρ-zCDP; a row is in one cell, so both sensitivities are 1. Proof: *Rows by prediction*.
+    """
+
+    method = "noisy_predicted_rows"
+    text = "rows by prediction and label of a model"
+    predictor: Predictor
+
+    def check(self, schema: Schema) -> None:
+        check_predictor(self.predictor, schema)
+
+    def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
+        values = terms.schema.classes
+        return kernel.count_predicted(
+            row_shares(self.predictor, batch.features, len(values)), batch.labels, values
+        )
+
+
+@dataclass(frozen=True)
+class Reliability(Counts):
+    """Shares by bin of a share and by whether rows are as told, ``(bins, 2, 2)``, in units of 2⁻¹⁴.
+
+    Of two labels it is the second's share, of more that of the predicted label. What a row's share u is
+    missing to one comes first, then u itself: both add up to one a row, so rows need not be counted besides.
+
+    Privacy
+    -------
+    ε-DP or ρ-zCDP. A row adds u and 2¹⁴ − u to two numbers of one bin: 2¹⁴ in L1 norm, and in L2 norm no
+    more. Proof: *Shares by bin*.
+    """
+
+    method = "noisy_reliability"
+    text = "shares by bin of a model"
+    predictor: Predictor
+
+    @staticmethod
+    def change(cost: Cost, *sizes: Any) -> Change:
+        return Change(kernel.SHARE_UNITS, kernel.SHARE_UNITS**2)
+
+    def check(self, schema: Schema) -> None:
+        if schema.n_labels < 2:
+            raise QuestionError("one label alone has no shares to check.", "ask for the accuracy.")
+        check_predictor(self.predictor, schema)
+
+    def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
+        values = terms.schema.classes
+        return kernel.sum_reliability(
+            row_shares(self.predictor, batch.features, len(values)), batch.labels, values
+        )
 
 
 @dataclass(frozen=True)
