@@ -46,6 +46,11 @@ class Estimate(NamedTuple):
     noisy_rows: float
     curve: Sequence[CurvePoint] = ()
 
+    @property
+    def margin(self) -> float:
+        """The further end of the interval from the value."""
+        return max(self.high - self.value, self.value - self.low)
+
     @classmethod
     def about(cls, value: float, margin: float, noisy_rows: float) -> Estimate:
         """A score in the middle of its interval."""
