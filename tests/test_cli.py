@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from privet import Categorical, Continuous, Label, Ledger, Schema, __version__, load_model
+from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, __version__, load_model
 from privet.cli import fit as fit_command
 from privet.cli.learners import declared_options, flag, make_estimator
 from privet.cli.main import main
@@ -223,7 +223,7 @@ def test_budget_commands(call):
     _, text, _ = call("budget", "history", "people.csv", "--json")
     assert [event["kind"] for event in json.loads(text)] == ["budget", "charge", "grant"]
     code, text, _ = call("budget", "history", "people.csv")
-    assert code == 0 and "ε=0.25" in text and "most frequent label" in text
+    assert code == 0 and "ε=0.25" in text and "most frequent label" in " ".join(text.split())
 
 
 def test_grant_keeps_delta_unless_told(call):
@@ -603,3 +603,54 @@ def test_without_typer_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     assert main(["--version"]) == 1
     assert "pip install 'privet[cli]'" in capsys.readouterr().err
+
+
+def test_a_log_says_what_was_asked_and_never_a_row(folder):
+    write_csv(Path("people.csv"), [*rows(), ["33", SECRET, "no"]])
+    fit = [str(a) for a in fit_arguments(learner="boosting")[:-4]]
+    run = [sys.executable, "-m", "privet"]
+    quiet = subprocess.run([*run, *fit], capture_output=True, text=True, cwd=folder, check=True)
+    assert "asking" not in quiet.stderr
+    for more, environment in ((["-v"], {}), ([], {"PRIVET_LOG": "debug"})):
+        Path("model.privet").unlink(missing_ok=True)
+        call = [*run, *more, "ask", "count", "people.csv", "--schema", "schema.json", "--epsilon", "0.1"]
+        done = subprocess.run(call, capture_output=True, text=True, env=os.environ | environment, check=True)
+        assert "charged 'people.csv': event" in done.stderr and "asking 'people.csv'" in done.stderr
+        assert SECRET not in done.stderr + done.stdout
+    done = subprocess.run(
+        [*run, "-v", "predict", "model.privet", "people.csv"], capture_output=True, text=True
+    )
+    assert SECRET not in done.stderr
+
+
+def test_an_unknown_level_of_the_log_is_refused(call, monkeypatch):
+    monkeypatch.setenv("PRIVET_LOG", "loud")
+    code, _, error = call("budget", "show", "people.csv")
+    assert code == 2 and "PRIVET_LOG" in error
+
+
+def test_history_tells_refusals_learners_and_caps(call):
+    call(*fit_arguments())
+    code, _, _ = call(*fit_arguments(out="other.privet", epsilon=5))
+    assert code == 4
+    Ledger("people.csv.ledger").set_cap("people.csv", "ada", Budget("0.25"))
+    Ledger("people.csv.ledger").set_cap("people.csv", "ada", None)
+    code, text, _ = call("budget", "history", "people.csv")
+    told = " ".join(text.split())
+    assert code == 0 and "majority-forest:" in told and "refused" in told and "(ε=5)" in told
+    assert "ada may spend ε = 0.25" in told and "ada may spend nothing more" in told
+
+
+def test_a_ledger_is_copied_and_checked(call):
+    call(*fit_arguments())
+    code, text, error = call("budget", "backup", "people.csv", "--out", "copy.ledger")
+    assert code == 0 and "2 events, verified" in text and "FORGETS" in error
+    assert call("budget", "backup", "people.csv", "--out", "copy.ledger")[0] == 2
+    code, text, _ = call("budget", "check", "people.csv", "--ledger", "copy.ledger", "--json")
+    assert code == 0 and json.loads(text)["events"] == 2
+    call(*fit_arguments(out="m2", epsilon=0.25))
+    code, text, _ = call("budget", "check", "people.csv")
+    assert code == 0 and "3 events" in text
+    with sqlite3.connect("people.csv.ledger") as database:
+        database.execute("UPDATE event SET body = replace(body, 'majority', 'minority') WHERE number = 2")
+    assert call("budget", "check", "people.csv")[0] == 5

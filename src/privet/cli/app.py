@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
@@ -110,13 +113,28 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _log(level: str) -> None:
+    """Tell what is asked and charged, on standard error."""
+    wanted = getattr(logging, level.upper(), None)
+    if not isinstance(wanted, int):
+        raise QuestionError(f"PRIVET_LOG has no level {level!r}.", "say info or debug.")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True)
+    logging.getLogger("privet").setLevel(wanted)
+
+
 @app.callback()
 def _options(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell what is asked and charged; never a row.")
+    ] = False,
     version: Annotated[
         bool,
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
-) -> None: ...
+) -> None:
+    level = "info" if verbose else os.environ.get("PRIVET_LOG", "")
+    if level:
+        _log(level)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,14 +24,21 @@ from privet.cli.arguments import (
     number,
     open_account,
 )
-from privet.cli.output import out, show_json, table
+from privet.cli.output import facts, out, require_new_file, show_json, table, warn
 from privet.data.table import require_table_file
 from privet.errors import display
+from privet.notebook import plural
 from privet.privacy import Account, Budget, Ledger
-from privet.privacy.charges import plan_costs, settled
+from privet.privacy.chain import Head
+from privet.privacy.charges import Charge, plan_costs, settled
 from privet.schema import Schema
 
 app = typer.Typer(help="Set and read the privacy budget of a table (for its owner).", no_args_is_help=True)
+
+FORGETS = (
+    "Whoever goes on with this copy spends again what was spent after it was made. If the ledger is lost, "
+    "first grant less by what models and answers since then say they cost."
+)
 
 Epsilon = Annotated[Any, epsilon_of("The most that may be learnt of one person, in all.")]
 
@@ -102,6 +110,44 @@ def declare(
 
 
 @app.command()
+def backup(
+    data: Data,
+    out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="New file for the copy.")],
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the ledger, as it stands between two charges, to a new file.
+
+    The copy's chain is verified. The ledger's key is not copied: keep it elsewhere.
+    """
+    require_new_file(out_file)
+    account = open_account(data, ledger, name)
+    head = account.ledger.back_up(out_file)
+    if as_json:
+        show_json({"copy": str(out_file)} | _head(head))
+        return
+    out.print(f"Wrote {out_file}: {plural(head.number, 'event')}, verified.", soft_wrap=True)
+    warn("A COPY FORGETS WHAT IS SPENT LATER", FORGETS)
+
+
+@app.command()
+def check(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json = False) -> None:
+    """Replay the whole ledger: links, totals, and the last signature.
+
+    Exit code 5 if anything was changed.
+    """
+    account = open_account(data, ledger, name)
+    head = account.ledger.verify()
+    if as_json:
+        show_json({"ledger": str(account.ledger.path), "holds": True} | _head(head))
+        return
+    out.print(f"{account.ledger.path} holds: {plural(head.number, 'event')}.", soft_wrap=True)
+    signed = f"by {head.key}" if head.key else "not signed: install the package cryptography"
+    out.print(facts([("ends at", head.hash), ("signed", signed)]))
+
+
+@app.command()
 def history(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: Json = False) -> None:
     """Show every event of the ledger; each is chained to the one before by a hash."""
     account = open_account(data, ledger, name)
@@ -109,6 +155,10 @@ def history(data: Data, ledger: LedgerFile = None, name: Name = None, as_json: J
         show_json(account.ledger.history(account.name))
     else:
         out.print(history_table(account))
+
+
+def _head(head: Head) -> dict[str, Any]:
+    return {"events": head.number, "hash": head.hash, "signed_by": head.key or None}
 
 
 def account_state(account: Account) -> dict[str, Any]:
@@ -179,15 +229,16 @@ def _event_row(event: Mapping[str, Any], plans: Mapping[int, str]) -> tuple[obje
 def _cost_and_text(event: Mapping[str, Any], plans: Mapping[int, str]) -> tuple[str, str]:
     match event["kind"]:
         case "budget" | "grant":
-            delta = Fraction(event["delta"])
-            text = f", δ = {display(delta)}" if delta else ""
-            return "", f"budget of ε = {display(Fraction(event['epsilon']))}{text}"
+            return "", f"budget of {_limit(event)}"
+        case "cap":
+            given = "nothing more" if event["epsilon"] is None else _limit(event)
+            return "", f"{event['analyst']} may spend {given}"
         case "charge":
-            questions = "; ".join(charge["question"] for charge in event["charges"])
-            batch = f" (batch {event['batch']})" if event["batch"] else ""
             costs = plan_costs(event, plans)
             unsettled = " (not settled: the dearer counts)" if len(costs) > 1 else ""
-            return " or ".join(map(str, costs)) + unsettled, questions + batch
+            return " or ".join(map(str, costs)) + unsettled, _asked(event)
+        case "refused":
+            return f"({Charge.from_dict(event['asked']).cost})", f"{_who(event)}{event['reason']}"
         case "cancel":
             return "", f"event {event['number_cancelled']} given back: {event['reason']}"
         case "settle":
@@ -195,3 +246,21 @@ def _cost_and_text(event: Mapping[str, Any], plans: Mapping[int, str]) -> tuple[
         case "batch":
             return "", f"batch {event['batch']} declared disjoint"
     return "", ""
+
+
+def _limit(event: Mapping[str, Any]) -> str:
+    delta = Fraction(event["delta"])
+    return f"ε = {display(Fraction(event['epsilon']))}" + (f", δ = {display(delta)}" if delta else "")
+
+
+def _who(event: Mapping[str, Any]) -> str:
+    """Who asked: an analyst, a learner, both or nobody that is known."""
+    names = [event[what] for what in ("analyst", "learner") if event.get(what)]
+    return f"{', '.join(names)}: " if names else ""
+
+
+def _asked(event: Mapping[str, Any]) -> str:
+    """Questions of a charge; those that follow each other under one name are told once, and counted."""
+    runs = [(name, len(list(same))) for name, same in groupby(c["question"] for c in event["charges"])]
+    told = "; ".join(name + (f" ({times} times)" if times > 1 else "") for name, times in runs)
+    return _who(event) + told + (f" (batch {event['batch']})" if event["batch"] else "")

@@ -66,6 +66,7 @@ class Learner(ABC):
 
     def stamp(self, protected: Protected) -> Callable[[Mapping[str, Any]], PrivacyCard]:
         """A privacy card for what is asked from now on, once it is known what was learnt."""
+        protected.note_learner(self.name)
         before = len(protected.asked)
 
         def card(facts: Mapping[str, Any]) -> PrivacyCard:

@@ -251,6 +251,19 @@ class Ledger:
             raise tampered(head.number)
         return head
 
+    def back_up(self, path: str | Path) -> Head:
+        """Copy the ledger, as it stands between two charges, to a new file; return where the copy ends.
+
+        The copy is verified. It is for reading, and for when the ledger itself is lost: whoever goes on with
+        an older copy spends again what was spent since, so its owner first grants that much less.
+        """
+        if Path(path).exists():
+            raise BudgetError(f"{str(path)!r} is there already.", "name a new file.")
+        with self._lock:
+            self._check_process()
+            self._book.store.back_up(Path(path))
+        return Ledger(path, None if self.path is None else self._key_file(self.path)).verify()
+
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read from the ledger's database, tables of your own included."""
         with self._reading():
@@ -270,12 +283,13 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Account:
-    """The account of some people, or of one disjoint batch of them; an analyst's, if it says so."""
+    """The account of some people, or of one disjoint batch of them; also of an analyst or learner."""
 
     ledger: Ledger
     name: str
     batch_name: str | None = None
     analyst: str | None = None
+    learner: str | None = None
 
     def batch(self, name: str) -> Account:
         """Account of a batch that the owner declared disjoint from all others: it costs in parallel."""
@@ -294,7 +308,7 @@ class Account:
         learner: str | None = None,
     ) -> Receipt:
         """Charge a whole plan, or nothing of it; with ``instead``, one plan or the other."""
-        who = {"analyst": self.analyst, "learner": learner}
+        who = {"analyst": self.analyst, "learner": learner or self.learner}
         return self.ledger.reserve(self.name, charges, self.batch_name, schema, instead, **who)
 
     def settle(self, receipt: Receipt, plan: str) -> None:

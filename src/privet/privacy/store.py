@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,6 +47,9 @@ class Store(Protocol):
 
     def has_table(self, name: str) -> bool:
         """Whether there is such a table."""
+
+    def back_up(self, path: Path) -> None:
+        """Copy all of it, between two transactions, to a file that is not there yet."""
 
     def close(self) -> None:
         """Let it go."""
@@ -99,6 +102,12 @@ class Sqlite:
     def has_table(self, name: str) -> bool:
         """See `Store`."""
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (name,)))
+
+    def back_up(self, path: Path) -> None:
+        """See `Store`."""
+        with self._refusing(), closing(sqlite3.connect(path)) as copy:
+            self._db.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
 
     def close(self) -> None:
         """See `Store`."""

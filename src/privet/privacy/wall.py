@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from privet.engines import Engine
 from privet.errors import DataError, QuestionError
 from privet.privacy.budget import Cost, in_sequence
 from privet.privacy.charges import PLANS, Charge, Receipt
+from privet.privacy.ledger import Account
 from privet.privacy.mechanisms import Mechanisms, Secure
 from privet.privacy.prepaid import Payer
 from privet.privacy.question import Answer, Question, Terms, one_of
@@ -20,6 +22,9 @@ from privet.privacy.questions import QUESTIONS
 from privet.schema import Schema
 
 Result = TypeVar("Result")
+
+LOG = logging.getLogger("privet")
+"""Says what is asked and what it costs, which the ledger says too, and never what was read or answered."""
 
 KINDS = tuple(QUESTIONS.values())
 
@@ -82,6 +87,11 @@ class Wall:
         """False where the noise can be repeated, as in studies and tests."""
         return self._mechanisms.private
 
+    def note_learner(self, name: str) -> None:
+        """Let the ledger say who asks from now on: a learner by its name."""
+        if isinstance(self._account, Account):
+            self._account = replace(self._account, learner=name)
+
     def ask(self, question: Question[Answer], cost: Cost) -> Answer:
         """Charge a question, read the rows, and return what a mechanism lets through.
 
@@ -104,6 +114,7 @@ class Wall:
         with self._lock:
             self._pay(charge)
             self._asked.append(charge)
+            LOG.info("asking %r: %s, at %s", self.account_name, charge.question, charge.cost)
             terms = replace(terms, again=bool(self._planned))
             try:
                 exact = self._quietly(lambda: question.read(self._engine, terms))
@@ -132,6 +143,7 @@ class Wall:
                 self.refine(plans[0])
                 return
             self._receipt = self._account.reserve(plans[0], self.schema.declared.fingerprint, plans[1])
+            LOG.info("charged %r: event %d of the ledger", self.account_name, self._receipt.number)
             self._planned, self._instead = plans
             self._unsettled = bool(self._instead)
             self._process = os.getpid()
@@ -203,6 +215,7 @@ class Wall:
         # The only question ever: another one may still be reading, and be answered.
         if len(self._asked) == 1 and self._receipt is not None:
             self._account.give_back(self._receipt, "the table does not fit its schema")
+            LOG.info("gave back event %d: the table does not fit its schema", self._receipt.number)
             self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
             self._asked = []
 
