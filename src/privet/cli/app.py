@@ -70,6 +70,7 @@ COMMANDS = {
     "budget": "budget",
     "schema": "schema",
     "party": "party",
+    "serve": "serve",
     "audit": "audit",
     "study": "study",
     "demo": "demo",

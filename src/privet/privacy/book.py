@@ -149,9 +149,13 @@ class Book:
 
     def events(self) -> Iterator[Event]:
         """All events, oldest first, each checked against the one before."""
+        return (event for _, event in self.checked_rows())
+
+    def checked_rows(self) -> Iterator[tuple[Row, Event]]:
+        """The same with the rows that they stand in."""
         previous = GENESIS
         for row in self._rows(0):
-            yield opened(row, previous)
+            yield row, opened(row, previous)
             previous = row.hash
 
     def head(self) -> Head:

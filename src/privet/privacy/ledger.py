@@ -43,7 +43,7 @@ from typing import Any
 from privet.errors import BudgetError, PrivetError
 from privet.privacy.book import Book, key_of
 from privet.privacy.budget import Budget, Cost
-from privet.privacy.chain import Event, Head, tampered
+from privet.privacy.chain import Event, Head, Row, tampered
 from privet.privacy.charges import Charge, Receipt
 from privet.privacy.store import Sqlite
 from privet.privacy.totals import State, Totals, check_declared
@@ -230,6 +230,17 @@ class Ledger:
         """Read and verify all events."""
         with self._reading():
             return list(self._book.events())
+
+    def rows(self) -> list[Row]:
+        """All events as they are stored, each checked against the one before."""
+        with self._reading():
+            return [row for row, _ in self._book.checked_rows()]
+
+    def hash_at(self, number: int) -> str | None:
+        """The hash of an event, if there is one of that number."""
+        with self._reading():
+            found = self._book.find(number)
+        return None if found is None else found[1].hash
 
     def head(self) -> Head:
         """Where the chain ends now, signed: for a witness elsewhere."""

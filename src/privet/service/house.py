@@ -44,6 +44,8 @@ TABLES = (
     " told TEXT NOT NULL, charge BIGINT, receipt TEXT NOT NULL, made BIGINT NOT NULL, started BIGINT,"
     " due BIGINT, outcome TEXT NOT NULL, settled TEXT NOT NULL, decided TEXT NOT NULL, UNIQUE (member, key))",
     "CREATE INDEX IF NOT EXISTS job_state ON job (state, made)",
+    "CREATE TABLE IF NOT EXISTS done (member TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,"
+    " PRIMARY KEY (member, key))",
     "CREATE TABLE IF NOT EXISTS upload (id TEXT PRIMARY KEY, member TEXT NOT NULL, made BIGINT NOT NULL,"
     " size BIGINT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS noted (number BIGINT PRIMARY KEY, made BIGINT NOT NULL, who TEXT NOT NULL,"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.privacy import Budget, Charge, Cost, State, in_sequence
+from privet.privacy import Budget, Charge, Cost, State, Transaction, in_sequence
 from privet.privacy.chain import Head
 from privet.privacy.totals import Totals
 from privet.service.house import House, one
 from privet.service.journal import note
-from privet.service.refusals import Conflict, ServiceError, no_such
+from privet.service.refusals import Conflict, OtherRequest, ServiceError, no_such
 from privet.service.who import Who, require
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -100,14 +100,26 @@ def create_people(house: House, who: Who, name: str, budget: Budget, about: str 
     return purse(house, who, name)
 
 
-def grant(house: House, who: Who, people: str, budget: Budget) -> Purse:
-    """Replace the total by another: what was spent stays spent."""
+def grant(house: House, who: Who, people: str, budget: Budget, key: str) -> Purse:
+    """Replace the total by another, once for each key: what was spent stays spent."""
     require(who, "own")
     _check(house, who, people)
+    request = f"grant {people} {budget.epsilon} {budget.delta}"
     with house.write() as at_once:
-        at_once.grant(people, budget)
-        note(house, at_once, who.name, "budget granted", f"{people}: {budget}")
+        if first_time(at_once, who, key, request):
+            at_once.grant(people, budget)
+            note(house, at_once, who.name, "budget granted", f"{people}: {budget}")
     return purse(house, who, people)
+
+
+def first_time(at_once: Transaction, who: Who, key: str, request: str) -> bool:
+    """Whether a key is new; False for the same request again, refused for another."""
+    found = one(at_once.execute("SELECT request FROM done WHERE member = ? AND key = ?", (who.name, key)))
+    if found is None:
+        at_once.execute("INSERT INTO done (member, key, request) VALUES (?, ?, ?)", (who.name, key, request))
+    elif found[0] != request:
+        raise OtherRequest("this key was used for another request.", "take a new key for a new request.")
+    return found is None
 
 
 def set_cap(house: House, who: Who, people: str, analyst: str, cap: Budget | None) -> Purse:

@@ -16,10 +16,10 @@ from typing import Any
 
 from privet.errors import PrivetError
 from privet.service import jobs
-from privet.service.copying import start
 from privet.service.house import House
 from privet.service.members import CONSOLE
 from privet.service.models import model_file
+from privet.service.processes import start
 from privet.service.results import RESULT, read_result, write_whole
 from privet.service.tables import Listed, copy_of, listed
 
@@ -91,7 +91,7 @@ class Runner:
         folder.mkdir(mode=0o700, exist_ok=True)
         (folder / RESULT).unlink(missing_ok=True)
         readable = [Path(task["copy"]), *map(Path, task["models"].values())]
-        self._running[job.id] = start(folder, task, readable, [])
+        self._running[job.id] = start(folder, task, readable)
 
     def _keep(self, id: str, finished: float) -> bool:
         """Keep the result of a job, if it is whole."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
 
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target
 
@@ -29,3 +32,23 @@ def _values(feature: Feature | Label | Target, n: int, random: np.random.Generat
         return values
     missing = random.random(n) < MISSING_SHARE
     return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+
+
+def invented_patients(n: int, path: Path) -> None:
+    """A table of a demo: patients of no hospital, of whom the older and heavier come back more often."""
+    random = np.random.default_rng(7)
+    age = np.clip(random.normal(58, 18, n), 18, 105).round().astype(int)
+    weight = np.clip(random.normal(27, 5, n), 15, 55).round(1)
+    pressure = np.clip(110 + age / 3 + random.normal(0, 14, n), 70, 230).round().astype(int)
+    smoker = random.choice(["never", "former", "daily"], n, p=[0.55, 0.27, 0.18])
+    score = (age - 60) / 14 + np.abs(weight - 25) / 5 + (smoker == "daily") * 0.9 + (pressure - 130) / 40
+    again = random.random(n) < 1 / (1 + np.exp(1.8 - score))
+    columns = {
+        "age": age,
+        "blood pressure": pressure,
+        "body mass index": weight,
+        "smoker": smoker,
+        "ward": random.choice(["north", "south", "west"], n, p=[0.5, 0.3, 0.2]),
+        "readmitted": np.where(again, "yes", "no"),
+    }
+    pa_csv.write_csv(pa.table(columns), path)

@@ -48,9 +48,10 @@ def command(readable: Sequence[Path], writable: Sequence[Path], network: bool = 
     return _bubblewrap(readable, writable) if walls() == "bubblewrap" else _unshare()
 
 
-def environment(temporary: Path) -> Mapping[str, str]:
-    """The environment of a job."""
-    return {name: os.environ[name] for name in KEPT if name in os.environ} | {"TMPDIR": str(temporary)}
+def environment(temporary: Path, network: bool = False) -> Mapping[str, str]:
+    """The environment of a process; one that copies from a database has what its driver reads."""
+    kept = [*KEPT, *(name for name in os.environ if network and name.startswith("PG"))]
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"TMPDIR": str(temporary)}
 
 
 def limit(memory: int, cpu_seconds: int) -> None:

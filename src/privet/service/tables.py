@@ -21,10 +21,10 @@ from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.schema import Schema
 from privet.service import fresh
 from privet.service import sample as samples
-from privet.service.copying import checked_copy
 from privet.service.house import House, one
 from privet.service.journal import note
 from privet.service.people import Purse, purse, visible
+from privet.service.processes import checked_copy
 from privet.service.refusals import Conflict, Forbidden, ServiceError, no_such
 from privet.service.who import Who, require
 

@@ -76,7 +76,20 @@ def _copy(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
     return {"state": "ready", "rows": rows}, b""
 
 
-TASKS = {"job": _job, "copy": _copy}
+def _look(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
+    from privet.errors import PrivetError
+    from privet.model import load_model
+
+    try:
+        model = load_model(folder / "model.privet")
+        card, schema = model.card.to_dict(), model.schema
+        told = {"card": card, "schema": schema.fingerprint, "kind": model.kind, "describe": model.describe()}
+    except PrivetError as error:
+        return {"state": "unsound", "message": error.message, "hint": error.hint}, b""
+    return {"state": "sound", **told}, b""
+
+
+TASKS = {"job": _job, "copy": _copy, "look": _look}
 
 
 def _failure(error: BaseException) -> dict[str, Any]:

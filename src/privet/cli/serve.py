@@ -1,0 +1,46 @@
+"""``privet serve``: owners let analysts learn from tables that they never see."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privet.cli.output import out
+from privet.errors import PrivetError, QuestionError
+
+
+def serve(
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the house.")] = None,
+    port: Annotated[
+        int, typer.Option(metavar="P", min=0, max=65535, help="0 takes any that is free.")
+    ] = 8000,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    demo: Annotated[bool, typer.Option("--demo", help="Invented patients, an owner, analysts.")] = False,
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option(metavar="IP", help="A proxy that speaks HTTPS and may say who is behind it."),
+    ] = None,
+) -> None:
+    """Serve tables to analysts who never see them: pages, an API, one process."""
+    try:
+        from privet.service import serve as service
+        from privet.service.house import House
+    except ModuleNotFoundError:
+        raise PrivetError("a service needs more packages.", "pip install 'privet[serve]'") from None
+    if data is None and not demo:
+        raise QuestionError("a house needs a folder.", "name one with --data DIR, or try it with --demo.")
+    house = House(data or tempfile.mkdtemp(prefix="privet-demo-"))
+    taken = service.listen(host, port)
+    address = f"http://{host}:{taken.getsockname()[1]}"
+    if demo:
+        service.make_demo(house)
+    out.print(f"[bold]PRIVET[/bold] at {address}, the house in {house.data}", soft_wrap=True)
+    out.print(service.shut_in(), soft_wrap=True)
+    for name, link in service.links(house, address).items() if demo else ():
+        out.print(f"{name:<6} {link}", soft_wrap=True)
+    if not demo:
+        out.print("Add members and links with `privet owner member` on this machine.", soft_wrap=True)
+    service.run(house, taken, secure=behind_proxy is not None, proxy=behind_proxy)

@@ -1,0 +1,92 @@
+"""Processes that are shut in: of jobs, of copies of tables, of models that somebody brought."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from privet.errors import DataError, ModelFileError, SourceError
+from privet.schema import Schema
+from privet.service import fresh
+from privet.service.house import House
+from privet.service.results import TASK, read_result
+from privet.service.sandbox import command, environment
+
+COPY_SECONDS, LOOK_SECONDS = 24 * 3600, 60
+
+
+def start(folder: Path, task: Mapping[str, Any], readable: Sequence[Path], network: bool = False) -> Any:
+    """Start the process of a task in its folder; it ends when its standard input does."""
+    (folder / TASK).write_text(json.dumps(task))
+    walled = command(readable, [folder], network)
+    return subprocess.Popen(
+        [*walled, sys.executable, "-m", "privet.service.worker", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(folder, network),
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+def checked_copy(house: House, source: str, schema: Schema, target: Path, network: bool = False) -> int:
+    """Copy a table; the exact number of rows, for its owner alone. A misfit is a `DataError`."""
+    with _folder(house, "copy") as folder:
+        made = folder / "copy.parquet"
+        task = {"kind": "copy", "source": source, "schema": schema.to_dict(), "target": str(made)}
+        told = _told(house, folder, task, [house.tables.resolve()], COPY_SECONDS, network)
+        if told is None or told["state"] == "failed":
+            raise SourceError("the table could not be copied.", "see that there is room, and try again.")
+        if told["state"] == "misfit":
+            raise DataError(told["message"], told["hint"])
+        made.replace(target)
+        return int(told["rows"])
+
+
+def looked_at(house: House, model: bytes) -> dict[str, Any]:
+    """Card, schema and description of a model file that anybody may have written."""
+    with _folder(house, "look") as folder:
+        (folder / "model.privet").write_bytes(model)
+        told = _told(house, folder, {"kind": "look"}, [], LOOK_SECONDS)
+        if told is None or told["state"] != "sound":
+            why = "" if told is None else str(told.get("message", ""))
+            raise ModelFileError(why or "this is no model that can be read.", "give a file written by fit.")
+        return told
+
+
+@contextmanager
+def _folder(house: House, kind: str) -> Iterator[Path]:
+    folder = house.jobs / f"{kind}-{fresh.name()}"
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _told(
+    house: House,
+    folder: Path,
+    task: Mapping[str, Any],
+    readable: Sequence[Path],
+    seconds: int,
+    network: bool = False,
+) -> dict[str, Any] | None:
+    """What a process says, once it has ended; None if it says nothing."""
+    limits = {"memory": house.settings.memory, "cpu_seconds": seconds}
+    process = start(folder, {**task, **limits}, readable, network)
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdin.close()
+    result = read_result(folder)
+    return None if result is None else result.told

@@ -1,0 +1,162 @@
+"""Verify: is a model what it says, and is it paid for? Four questions, each answered by itself.
+
+A model file may come from anybody: it is read by a process that is shut in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from privet.errors import PrivetError
+from privet.model.card import stated
+from privet.privacy import Budget, Charge, in_sequence
+from privet.privacy.chain import Head
+from privet.privacy.records import check_witness, statement
+from privet.service import fresh
+from privet.service.house import House
+from privet.service.journal import check_notes, note
+from privet.service.models import model_file
+from privet.service.people import purse
+from privet.service.processes import looked_at
+from privet.service.refusals import TooLarge
+from privet.service.who import Who, require
+
+LARGEST = 64 << 20
+
+
+@dataclass(frozen=True)
+class Check:
+    """A question about a model, and the answer in words; ``holds`` is None where it cannot be told."""
+
+    name: str
+    holds: bool | None
+    told: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All checks of a model, and its card as the file states it, if it could be read."""
+
+    checks: Sequence[Check]
+    card: Mapping[str, Any] | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks against it."""
+        return all(check.holds is not False for check in self.checks)
+
+
+def verify(house: House, who: Who, model: bytes, heads: Sequence[Head] = ()) -> Verdict:
+    """Verify a model file against the ledger, and the ledger against its key and what a witness saw."""
+    require(who, "read", "submit", "own", "audit")
+    if len(model) > LARGEST:
+        raise TooLarge("a model has 64 MB at most.", "give a smaller one.")
+    try:
+        card = looked_at(house, model)["card"]
+    except PrivetError as error:
+        return Verdict([Check("whole", False, error.message), *_ledger(house, heads)], None)
+    checks = [Check("whole", True, "The file is as it was written."), *_charge(house, who, card, model)]
+    return Verdict([*checks, *_ledger(house, heads)], card)
+
+
+def upload(house: House, who: Who, model: bytes) -> str:
+    """Keep a model that a member brought, to be scored at a price; its id."""
+    require(who, "submit")
+    if len(model) > LARGEST:
+        raise TooLarge("a model has 64 MB at most.", "give a smaller one.")
+    looked_at(house, model)
+    id = "u" + fresh.name()
+    (house.uploads / f"{id}.privet").write_bytes(model)
+    with house.write() as at_once:
+        row = (id, who.name, house.now(), len(model))
+        at_once.execute("INSERT INTO upload (id, member, made, size) VALUES (?, ?, ?, ?)", row)
+        note(house, at_once, who.name, "model brought", id)
+    return id
+
+
+def signed_statement(house: House, who: Who, people: str) -> dict[str, Any]:
+    """The statement of an account: see `privet.privacy.records`; for owners and officers."""
+    require(who, "own", "audit")
+    purse(house, who, people)
+    return statement(house.ledger, people)
+
+
+def signed_head(house: House, who: Who) -> dict[str, Any]:
+    """Where the chain ends now."""
+    require(who, "read", "own", "audit")
+    return asdict(house.ledger.head())
+
+
+def check_house(house: House, who: Who) -> list[Check]:
+    """Replay the ledger and the audit log from their beginnings."""
+    require(who, "own", "audit")
+    return [*_ledger(house, ()), _tried("audit log", lambda: f"{check_notes(house):,} lines hold.")]
+
+
+def _charge(house: House, who: Who, card: Mapping[str, Any], model: bytes) -> list[Check]:
+    """Whether the card's receipt is a charge of this ledger, and the card says what was charged."""
+    people, receipt = str(card.get("account")), str(card.get("receipt"))
+    try:
+        purse(house, who, people)
+        events = house.ledger.history(people)
+    except PrivetError:
+        return [Check("charged", None, "The people that it names are not among yours.")]
+    found = [event for event in events if event["hash"] == receipt and event["kind"] == "charge"]
+    if not found:
+        return [Check("charged", False, "Its receipt is no charge of this ledger.")]
+    (event,) = found
+    if any(each.get("number_cancelled") == event["number"] for each in events):
+        return [Check("charged", False, f"Charge {event['number']} was given back.")]
+    try:
+        asked = in_sequence(Charge.from_dict(each).cost for each in card["questions"])
+        plans = [event[name] for name in ("charges", "instead") if name in event]
+        costs = [in_sequence(Charge.from_dict(each).cost for each in plan) for plan in plans]
+        covered = any(not asked.exceeds(cost) for cost in costs)
+        promised = Budget(stated(card["epsilon"]), stated(card["delta"]))
+    except (PrivetError, LookupError, TypeError, ValueError, AttributeError):
+        return [Check("charged", False, "The questions of its card cannot be read.")]
+    told = f"Charge {event['number']} covers all that its card says was asked ({asked})."
+    if not covered or card.get("schema") is None:
+        told = f"Its card says that more was asked ({asked}) than charge {event['number']} paid for."
+    elif not any(promised.allows(cost) for cost in costs):
+        covered, told = False, f"Its card promises ({promised}) more than charge {event['number']} says."
+    private = card.get("private") is True
+    return [
+        Check("charged", covered, told),
+        _released(house, event["number"], model),
+        Check("promise", private, "It claims its promise." if private else "It claims no promise."),
+    ]
+
+
+def _released(house: House, charge: int, model: bytes) -> Check:
+    """Whether these are the bytes that the job of a charge released."""
+    rows = house.read("SELECT id FROM job WHERE charge = ?", charge)
+    files = [file for (id,) in rows if (file := model_file(house, id)).exists()]
+    if not files:
+        return Check("released", None, "This house has no model of that charge to compare it with.")
+    same = any(file.read_bytes() == model for file in files)
+    told = "These are the bytes that were released." if same else "Other bytes were released for that charge."
+    return Check("released", same, told)
+
+
+def _ledger(house: House, heads: Sequence[Head]) -> list[Check]:
+    def chain() -> str:
+        head = house.ledger.verify()
+        return f"{head.number:,} events follow from one another to the head."
+
+    checks = [_tried("chain", chain)]
+    head = house.ledger.head()
+    told = f"By the key {head.key[:16]}…" if head.key else "This ledger has no key."
+    checks.append(Check("signed", head.holds if head.key else None, told))
+    if heads:
+        checks.append(_tried("witness", lambda: f"{check_witness(house.ledger, heads)} heads are in it."))
+    return checks
+
+
+def _tried(name: str, check: Any) -> Check:
+    try:
+        return Check(name, True, check())
+    except PrivetError as error:
+        return Check(name, False, error.message)
