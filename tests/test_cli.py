@@ -266,7 +266,7 @@ MISFITS = {
     "schema lacks features": ({"schema": "empty.json"}, '"features"'),
     "column missing": ({"schema": "more.json"}, "'height' is missing"),
     "no such data": ({"data": "none.csv"}, "no file"),
-    "folder as data": ({"data": "."}, "folder"),
+    "no such table": ({"data": "none*.csv"}, "no table"),
     "data of another kind": ({"data": "schema.json"}, "neither CSV nor Parquet"),
 }
 MISTAKES = [

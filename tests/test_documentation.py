@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
 
 import privet
+from privet.cli.app import run
 from privet.model import MODELS
 from privet.model.voting import WAYS
 from privet.privacy.questions import QUESTIONS
@@ -56,6 +59,7 @@ EXAMPLES = (
     "docs/understanding.md",
     "docs/asking.md",
     "docs/choosing.md",
+    "docs/places.md",
     "docs/parties.md",
     "docs/auditing.md",
 )
@@ -67,6 +71,29 @@ def test_examples_run_as_they_stand(page, tmp_path, monkeypatch):
     blocks = CODE.findall((ROOT / page).read_text())
     assert blocks
     exec(compile("\n".join(blocks), page, "exec"), {"__name__": "example"})
+
+
+def test_commands_about_places_run_as_they_stand(tmp_path, monkeypatch, postgres):
+    """Each after the Python that stands before it, with the server of the tests for the one of the page."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "places.md").read_text()
+    blocks = re.findall(r"^```(python|sh)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    known, n_commands = {"__name__": "example"}, 0
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, "places.md", "exec"), known)
+            continue
+        postgres.write(known["people"].to_pandas(), "people")
+        for line in block.replace("\\\n", " ").splitlines():
+            command, *arguments = shlex.split(
+                line.replace("//reader@host/clinic?", postgres.address()[11:] + "&")
+            )
+            if command == "export":
+                assert arguments == ["PGPASSWORD"] and os.environ["PGPASSWORD"]
+                continue
+            assert command == "privet" and run(arguments) == 0, line
+            n_commands += 1
+    assert n_commands > 8
 
 
 def test_proof_notes_named_in_the_code_exist():

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         RuleForest,
         UnionForest,
         load_model,
+        predict_into,
     )
     from privet.pictures.report import explain
     from privet.pictures.tree import export_text, plot_tree
@@ -98,6 +99,7 @@ __all__ = [
     "export_text",
     "load_model",
     "plot_tree",
+    "predict_into",
     "private_score",
     "protect",
 ]

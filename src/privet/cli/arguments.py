@@ -8,14 +8,14 @@ import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
 from privet.checks import exact
-from privet.data.table import require_table_file
-from privet.data.text import Place, TextFile
-from privet.errors import QuestionError, UnknownAccount
+from privet.data import Place, TextFile, is_address, located, table_files
+from privet.errors import DataError, QuestionError, UnknownAccount
 from privet.privacy import Account, Ledger
 
 STANDARD = Path("-")
@@ -42,8 +42,35 @@ def epsilon_of(what: str) -> Any:
     return typer.Option(metavar="E", parser=number, help=what)
 
 
+def where(text: Any) -> Path | str:
+    """Where rows lie: a path, or an address as it is written.
+
+    >>> where("people.csv"), where("duckdb:///people.db?table=people")
+    (PosixPath('people.csv'), 'duckdb:///people.db?table=people')
+    """
+    # Whether it is a sound one is asked later: what is wrong here is quoted by the parser, password and all.
+    return str(text) if is_address(str(text)) else Path(text)
+
+
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv, .csv.gz or .parquet; - reads CSV.")
+    Any,
+    typer.Argument(
+        metavar="DATA",
+        parser=where,
+        help="Table: .csv, .tsv, .csv.gz, .parquet, .arrow, a folder or 'pattern*' of them; - reads CSV; "
+        "duckdb:///FILE?table=NAME, postgresql://HOST/DB?table=NAME, or ?query=SELECT….",
+    ),
+]
+Spill = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where the private file of codes lies that are read again and again; 'none' for no file.",
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option("--key", metavar="COLUMN", help="Column that says which row is which, a primary key."),
 ]
 Separator = Annotated[
     str | None,
@@ -62,13 +89,25 @@ Name = Annotated[
 ]
 
 
-def open_place(data: Path, separator: str | None, encoding: str | None) -> Place:
+def spilling(spill: str | None) -> str | bool | None:
+    """What the library calls the same."""
+    return False if spill == "none" else spill
+
+
+def open_place(data: Path | str, separator: str | None, encoding: str | None) -> Place:
     """Where rows lie, by the arguments of a command; a file that is not there is refused."""
     place: Place = data
+    if isinstance(data, str):
+        if separator is not None or encoding is not None:
+            raise QuestionError("a database has no separator or encoding.", "leave them out.")
+        path = located(place).path
+        if path is not None and not path.is_file():
+            raise DataError(f"there is no file {str(path)!r}.", "check the path.")
+        return place
     if data == STANDARD or separator is not None or encoding is not None:
         sign = "\t" if separator in ("tab", "\\t") else separator
         place = TextFile(_kept_input() if data == STANDARD else data, sign, encoding or "utf-8")
-    require_table_file(place)
+    table_files(place)
     return place
 
 
@@ -83,26 +122,27 @@ def _kept_input() -> Path:
     return handles / str(kept.fileno()) if handles.is_dir() else Path(kept.name)
 
 
-def ledger_path(data: Path, ledger: Path | None) -> Path:
-    """Where the ledger of a table lies."""
-    if data == STANDARD and ledger is None:
-        raise QuestionError("rows from standard input have no ledger.", "name it: --ledger FILE --name NAME.")
-    return ledger or data.with_name(data.name + ".ledger")
+def ledger_path(data: Path | str, ledger: Path | None) -> Path:
+    """Where the ledger of a table lies: beside its file, if it has one."""
+    beside = None if data == STANDARD else located(data).path
+    if ledger is None and (beside is None or any(sign in beside.name for sign in "*?[")):
+        raise QuestionError("no file of these rows says where their ledger is.", "name it: --ledger FILE.")
+    return ledger or Path(f"{beside if beside is None or beside.name else beside.absolute()}.ledger")
 
 
-def account_name(data: Path, name: str | None) -> str:
+def account_name(data: Path | str, name: str | None) -> str:
     """Name of a table's account."""
     if data == STANDARD and name is None:
         raise QuestionError("rows from standard input have no name.", "name their account: --name NAME.")
-    return name or data.name
+    return name or located(data).name
 
 
-def open_account(data: Path, ledger: Path | None, name: str | None) -> Account:
+def open_account(data: Path | str, ledger: Path | None, name: str | None) -> Account:
     """Account of a table; a ledger that does not exist is not made."""
     path, account = ledger_path(data, ledger), account_name(data, name)
     if not path.exists():
         raise UnknownAccount(
             f"no budget has been set for {account!r}: there is no ledger {str(path)!r}.",
-            f"its owner sets one, for example: privet budget create {data} --epsilon 1",
+            f"its owner sets one, for example: privet budget create {quote(str(data))} --epsilon 1",
         )
     return Ledger(path).account(account)

@@ -141,7 +141,7 @@ def quantile(
 
 
 def _open(
-    data: Path,
+    data: Path | str,
     separator: str | None,
     encoding: str | None,
     schema: Path,

@@ -23,9 +23,9 @@ from privet.cli.arguments import (
     ledger_path,
     number,
     open_account,
+    open_place,
 )
 from privet.cli.output import facts, out, require_new_file, show_json, table, warn
-from privet.data.table import require_table_file
 from privet.errors import display
 from privet.notebook import plural
 from privet.privacy import Account, Budget, Ledger
@@ -64,7 +64,7 @@ def create(
 ) -> None:
     """Set the budget of a table, once."""
     if data != STANDARD:
-        require_table_file(data)
+        open_place(data, None, None)
     budget, contract = Budget(epsilon, delta), Schema.load(schema) if schema else None
     account = Ledger(ledger_path(data, ledger)).create(account_name(data, name), budget, contract)
     show_account(account, as_json)

@@ -12,13 +12,16 @@ from privet.cli.arguments import (
     Data,
     Encoding,
     Json,
+    Key,
     LedgerFile,
     Name,
     SchemaFile,
     Separator,
+    Spill,
     epsilon_of,
     open_account,
     open_place,
+    spilling,
 )
 from privet.cli.budget import account_state, show_account
 from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
@@ -39,6 +42,8 @@ def fit(
     learner: Learner = "boosting",
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
+    spill: Spill = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -54,7 +59,7 @@ def fit(
     rows = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
     with progress_bar("fitting", sys.stderr.isatty() and not as_json) as progress:
-        estimator.fit(protect(rows, contract, account, progress=progress))
+        estimator.fit(protect(rows, contract, account, progress=progress, spill=spilling(spill), key=key))
     estimator.model_.save(out_file)
     _report(estimator, account, out_file, as_json)
 

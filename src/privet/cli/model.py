@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
-import numpy as np
+import pyarrow as pa
 import typer
 
-from privet.cli.arguments import Data, Encoding, Json, Separator, open_place
+from privet.cli.arguments import Data, Encoding, Json, Separator, open_place, where
 from privet.cli.output import facts, out, require_new_file, show_json
-from privet.data.opened import read_texts
+from privet.data.sinks import text_lines
 from privet.model import load_model
 from privet.model.deployment import deployment, deployment_text
-from privet.model.protocol import Predictions
+from privet.model.streaming import DIGITS, predict_into, prediction_tables
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by fit.")]
 STANDARD_OUTPUT = Path("-")
@@ -26,8 +25,14 @@ STANDARD_OUTPUT = Path("-")
 def predict(
     model: Model,
     data: Data,
-    out_file: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="New CSV file, or - for the terminal.")
+    into: Annotated[
+        Any,
+        typer.Option(
+            "--out",
+            metavar="PLACE",
+            parser=where,
+            help="New file, .csv or .parquet, or address of a new table; - for the terminal.",
+        ),
     ] = STANDARD_OUTPUT,
     key: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Write this column before each prediction.")
@@ -38,27 +43,27 @@ def predict(
 ) -> None:
     """Predict the label of every row: the label, and the share of votes for each.
 
-    The table needs the model's features; a label, if it has one, is not read.
+    The table needs the model's features; a label, if it has one, is not read. Rows are read and written some
+    at a time.
     """
-    if out_file != STANDARD_OUTPUT:
-        require_new_file(out_file)
+    if isinstance(into, Path) and into != STANDARD_OUTPUT:
+        require_new_file(into)
     released = load_model(model)
     place = open_place(data, separator, encoding)
-    keys = {} if key is None else {key: read_texts(place, key)}
-    told = released.predictions(place)
-    if out_file == STANDARD_OUTPUT and as_json:
-        show_json(_plain(told, keys))
+    if into == STANDARD_OUTPUT:
+        tables = prediction_tables(released, place, key, DIGITS)
+        if as_json:
+            show_json([line for table in tables for line in _lines(table, key)])
+            return
+        write = text_lines(sys.stdout)
+        for table in tables:
+            write(table)
         return
-    if out_file == STANDARD_OUTPUT:
-        _write_csv(sys.stdout, told, keys)
-        return
-    with out_file.open("w", newline="", encoding="utf-8") as lines:
-        _write_csv(lines, told, keys)
-    n_rows = len(told.values)
+    n_rows = predict_into(released, place, into, key)
     if as_json:
-        show_json({"predictions": str(out_file), "rows": n_rows})
+        show_json({"predictions": str(into), "rows": n_rows})
     else:
-        out.print(f"Wrote {n_rows:,} predictions to {out_file}.", soft_wrap=True)
+        out.print(f"Wrote {n_rows:,} predictions to {into}.", soft_wrap=True)
 
 
 class Paper(StrEnum):
@@ -93,29 +98,13 @@ def describe(
     out.print(facts((name, _text(value)) for name, value in released.describe().items()))
 
 
-Keys = Mapping[str, Sequence[str | None]]
-"""The column that was asked for beside the predictions, by its name; or none."""
-
-
-def _plain(told: Predictions, keys: Keys) -> list[dict[str, Any]]:
-    lines: list[dict[str, Any]] = [{"prediction": value} for value in told.values]
-    for line, row in zip(lines, _rounded(told), strict=False):
-        line["shares"] = dict(zip(told.shares, row, strict=True))
-    for name, column in keys.items():
-        lines = [{name: key, **line} for key, line in zip(column, lines, strict=True)]
-    return lines
-
-
-def _write_csv(stream: TextIO, told: Predictions, keys: Keys) -> None:
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*keys, "prediction", *(f"share_{label}" for label in told.shares)])
-    columns = [*keys.values(), told.values, *zip(*_rounded(told), strict=True)]
-    writer.writerows(zip(*columns, strict=True))
-
-
-def _rounded(told: Predictions) -> list[list[float]]:
-    """Shares row by row."""
-    return np.array(list(told.shares.values())).T.round(6).tolist()
+def _lines(table: pa.Table, key: str | None) -> Iterator[dict[str, Any]]:
+    """Rows of predictions, their shares by label."""
+    beside = [name for name in ("prediction", key) if name is not None]
+    for row in table.to_pylist():
+        shares = {name.removeprefix("share_"): share for name, share in row.items() if name not in beside}
+        own = {} if key is None else {key: row[key]}
+        yield {**own, "prediction": row["prediction"], **({"shares": shares} if shares else {})}
 
 
 def _text(value: object) -> str:

@@ -4,11 +4,12 @@ from privet.data.codes import Codes, encode, no_rows
 from privet.data.opened import located, open_source, open_table
 from privet.data.persons import Persons, declared_unit, own_rows
 from privet.data.read import check_number, read_codes
-from privet.data.sources import SPARK, Address, Piece, Source, read_address
+from privet.data.sources import FILES, SPARK, Address, Piece, Source, is_address, read_address, table_files
 from privet.data.table import Table
 from privet.data.text import Place, TextFile, is_place
 
 __all__ = [
+    "FILES",
     "SPARK",
     "Address",
     "Codes",
@@ -21,6 +22,7 @@ __all__ = [
     "check_number",
     "declared_unit",
     "encode",
+    "is_address",
     "is_place",
     "located",
     "no_rows",
@@ -29,4 +31,5 @@ __all__ = [
     "own_rows",
     "read_address",
     "read_codes",
+    "table_files",
 ]

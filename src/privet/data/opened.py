@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from privet.data.columns import Column
-from privet.data.discreet import attempt
 from privet.data.sources import (
     DUCKDB,
     FILES,
@@ -22,21 +21,22 @@ from privet.data.sources import (
 )
 from privet.data.sources.duckdb import DuckSource
 from privet.data.sources.postgresql import PostgresSource
-from privet.data.table import Table, open_held, wrong_type
+from privet.data.table import Table, open_held
 from privet.data.text import Place, TextFile, is_place
 from privet.errors import DataError
-from privet.schema import Categorical, Label, Schema
+from privet.schema import Schema
 
 
-def located(place: Place) -> Address | TextFile:
+def located(place: Place) -> Address:
     """Where rows lie, taken apart."""
-    return place if isinstance(place, TextFile) else read_address(place)
+    return Address(FILES, str(place.place)) if isinstance(place, TextFile) else read_address(place)
 
 
-def open_source(address: Address | TextFile, schema: Schema) -> Source:
+def open_source(place: Place, schema: Schema) -> Source:
     """Open a place that rows can be read from again and again; none is read yet."""
-    if isinstance(address, TextFile):
-        return FileSource(table_files(address), schema, address)
+    if isinstance(place, TextFile):
+        return FileSource(table_files(place), schema, place)
+    address = read_address(place)
     if address.kind == FILES:
         return FileSource(table_files(Path(address.place)), schema)
     if address.kind == DUCKDB:
@@ -64,7 +64,7 @@ def open_table(source: Any, schema: Schema) -> Table:
     """
     if not is_place(source):
         return open_held(source, schema)
-    place = open_source(located(source), schema)
+    place = open_source(source, schema)
 
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
         place.require(names)
@@ -76,14 +76,3 @@ def open_table(source: Any, schema: Schema) -> Table:
         }
 
     return Table(place.names, fetch)
-
-
-def read_texts(place: Place, name: str) -> list[str | None]:
-    """A column of a table as text, None where it is missing: of rows that are the caller's own."""
-    table = open_table(place, Schema([Categorical(name, [""])], Label("the label", [""])))
-    table.require([name])
-    column = table.fetch([name])[name]
-    texts: list[str | None] = attempt(
-        lambda: column.cast(pa.string()).to_pylist(), (pa.ArrowException,), wrong_type(name, "texts")
-    )
-    return texts

@@ -37,10 +37,9 @@ def checked_copy(source: str | Path, schema: Schema, target: Path) -> int:
     int
         The exact number of rows, or of persons, for the owner's eyes alone.
     """
-    address = located(source)
-    if getattr(address, "kind", None) == SPARK:
+    if located(source).kind == SPARK:
         raise DataError("rows cannot be copied from Spark.", "write them to Parquet files.")
-    place = open_source(address, schema)
+    place = open_source(source, schema)
     unit = [] if schema.unit is None else [schema.unit]
     columns = [*schema.feature_names, schema.label.name, *unit]
     place.require(columns)

@@ -28,10 +28,9 @@ def open_engine(
     label = [] if labels is not None else [schema.label.name]
     needed = list(dict.fromkeys([*schema.feature_names, *label, *own, *([key] if key else [])]))
     if is_place(source) and labels is None and bool(own) == (persons is not None):
-        address = located(source)
-        if getattr(address, "kind", None) == SPARK:
+        if located(source).kind == SPARK:
             raise DataError("rows cannot be read from Spark yet.", "write them to Parquet files.")
-        place = open_source(address, schema)
+        place = open_source(source, schema)
         place.require(needed)
         return StreamEngine(SourceRows(place, schema, persons, spill, key), progress)
     table = open_table(source, schema)

@@ -7,6 +7,7 @@ from privet.model.forest import LabelForest
 from privet.model.kinds import MODELS, load_model, released
 from privet.model.protocol import Model
 from privet.model.rule_forest import RuleForest
+from privet.model.streaming import predict_into
 from privet.model.union import UnionForest
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "RuleForest",
     "UnionForest",
     "load_model",
+    "predict_into",
     "released",
 ]

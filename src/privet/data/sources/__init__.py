@@ -1,6 +1,6 @@
 """Places that rows are read from, again and again, without being held in memory: files and databases."""
 
-from privet.data.sources.address import DUCKDB, FILES, POSTGRESQL, SPARK, Address, read_address
+from privet.data.sources.address import DUCKDB, FILES, POSTGRESQL, SPARK, Address, is_address, read_address
 from privet.data.sources.files import FileSource, table_files
 from privet.data.sources.source import Piece, Source
 
@@ -13,6 +13,7 @@ __all__ = [
     "FileSource",
     "Piece",
     "Source",
+    "is_address",
     "read_address",
     "table_files",
 ]

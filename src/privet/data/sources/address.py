@@ -55,7 +55,7 @@ class Address:
         if self.table is not None:
             return self.table
         if self.kind == FILES:
-            return Path(self.place).name
+            return Path(self.place).absolute().name
         raise DataError("rows of a query have no name.", "give their account one: --name.")
 
     @property
@@ -69,12 +69,18 @@ class Address:
         return self.place + (f"?{urlencode(self.settings, quote_via=quote)}" if self.settings else "")
 
 
+def is_address(written: str) -> bool:
+    """Whether what is written begins as an address of something else than files, known or not."""
+    scheme, colon, _ = written.partition(":")
+    return bool(colon) and (scheme.lower() in SCHEMES or ("://" in written and not Path(written).exists()))
+
+
 def read_address(source: str | Path) -> Address:
     """Take an address apart; a `Path` is that of files, whatever it looks like."""
     written = str(source)
-    scheme, colon, rest = written.partition(":")
-    if isinstance(source, Path) or not colon or scheme.lower() not in SCHEMES:
-        if isinstance(source, str) and "://" in written and not Path(written).exists():
+    scheme, _, rest = written.partition(":")
+    if isinstance(source, Path) or not is_address(written) or scheme.lower() not in SCHEMES:
+        if isinstance(source, str) and is_address(written):
             known = ", ".join(f"{name}:" for name in SCHEMES)
             raise DataError("rows cannot be read from such an address.", f"name files, or begin with {known}")
         return Address(FILES, written)

@@ -42,7 +42,7 @@ class DuckSource:
     ordered = False
 
     def __init__(self, address: Address, schema: Schema) -> None:
-        duckdb = _driver()
+        duckdb = duckdb_driver()
         path = address.path
         assert path is not None
         if not path.is_file():
@@ -104,7 +104,8 @@ class DuckSource:
         return attempt(call, self._faults, failed)
 
 
-def _driver() -> Any:
+def duckdb_driver() -> Any:
+    """DuckDB, or what to install."""
     try:
         import duckdb
     except ModuleNotFoundError:

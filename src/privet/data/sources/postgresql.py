@@ -65,7 +65,7 @@ class PostgresSource:
     ordered = False
 
     def __init__(self, address: Address, schema: Schema) -> None:
-        driver, self._faults = _driver()
+        driver, self._faults = postgres_driver()
         self._address, self._schema = address, schema
         self._connection = attempt(
             partial(driver.connect, address.uri),
@@ -170,7 +170,7 @@ def _close(connection: Any, faults: tuple[type[Exception], ...]) -> None:
         connection.close()
 
 
-def _driver() -> tuple[Any, tuple[type[Exception], ...]]:
+def postgres_driver() -> tuple[Any, tuple[type[Exception], ...]]:
     """The driver, and what may go wrong in it."""
     try:
         import adbc_driver_manager.dbapi as manager
