@@ -35,6 +35,7 @@ from privet.audit.programs import (
     NUMBER_QUESTIONS,
     NUMBERS,
     OPEN,
+    OPEN_LEARNERS,
     OPEN_QUESTIONS,
     QUESTIONS,
     TOY,
@@ -379,7 +380,7 @@ def test_every_question_of_the_wall_is_asked_on_the_stand():
         for make in named.values():
             witness = Witness(len(UNIVERSE), 0, lift=20_000)
             watch(listening(make(ONE)), rows_of(UNIVERSE, schema), schema, Budget(1, delta), witness)
-    for make in OPEN_QUESTIONS.values():
+    for make in (OPEN_QUESTIONS | OPEN_LEARNERS).values():
         witness, budget = Witness(len(UNIVERSE), 0, lift=20_000), Budget(1, "1e-6", FINDING)
         watch(listening(make(ONE)), rows_of(UNIVERSE, OPEN), OPEN, budget, witness)
     by_law = {BestOfRuns}

@@ -136,7 +136,7 @@ def test_what_is_left_of_a_plan_goes_along_and_pays_for_one_plan():
     for asked, spent in ((rows, 4), (again, 5)):
         asked.noisy_count(epsilon=1)
         assert account.spent().epsilon == spent
-    assert len(again.asked) == 4
+    assert len(again.asked) == len(rows.asked) == 5
 
 
 def test_a_question_alone_is_paid_by_what_is_left_of_a_plan():

@@ -73,7 +73,8 @@ def test_a_fit_asks_what_its_plan_says(learner, schema):
     protected = protect(X, schema, account, y)
     learner.fit(protected)
     plan = learner.plan(schema, n_rows)
-    assert list(plan.questions) == list(protected.asked)
+    asked = learner.privacy_card_.questions
+    assert [charge.to_dict() for charge in plan.questions] == asked
     card = learner.privacy_card_.learner
     assert card["name"] == plan.learner
     assert card["trees"] == plan.facts["trees"] and card["depth"] == plan.facts["depth"]

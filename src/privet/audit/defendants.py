@@ -30,6 +30,7 @@ from privet.audit.programs import (
     NUMBER_QUESTIONS,
     NUMBERS,
     OPEN,
+    OPEN_LEARNERS,
     OPEN_QUESTIONS,
     QUESTIONS,
     TOY,
@@ -139,6 +140,8 @@ def _programs() -> Iterator[Defendant]:
         yield _learner(name, make, none, law)
     for name, make in LEARNERS_WITH_DELTA.items():
         yield _learner(name, make, DELTA, [])
+    for name, make in OPEN_LEARNERS.items():
+        yield _learner(name, make, DELTA, [], OPEN)
     for name, make in NUMBER_LEARNERS.items():
         yield _learner(name, make, none, [], NUMBERS)
     for name, make in NUMBER_LEARNERS_WITH_DELTA.items():

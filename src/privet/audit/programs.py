@@ -16,7 +16,7 @@ from privet.audit.exact import Table
 from privet.audit.stand import Program, Rows
 from privet.audit.trial import DELTA, FINDING
 from privet.data import encode, no_rows, open_table
-from privet.data.codes import code_dtype
+from privet.data.values import text
 from privet.estimators import (
     BoostingClassifier,
     BoostingRegressor,
@@ -61,39 +61,34 @@ OPEN = Schema(
 """The same columns, ranges and categories open."""
 
 
-def read_rows(table: Table, schema: Schema) -> Rows:
-    """Rows of codes of the toy schema, as values that are read under a schema of the same columns."""
-    columns = np.array(table, np.int64).reshape(-1, len(TOY.features) + 1).T
-    values = [[_value(f, code) for code in codes] for f, codes in zip(TOY.features, columns, strict=False)]
+def read_rows(table: Table, schema: Schema, of: Schema = TOY) -> Rows:
+    """Rows of codes of one schema, as values that are read under a schema of the same columns."""
+    columns = np.array(table, np.int64).reshape(-1, len(of.features) + 1).T
+    values = {
+        f.name: [_value(f, code) for code in codes] for f, codes in zip(of.features, columns, strict=False)
+    }
+    types = {f.name: pa.float64() if isinstance(f, Continuous) else pa.string() for f in of.features}
 
     def read(under: Schema, identities: np.ndarray) -> Rows:
-        kept = {f.name: [of[i] for i in identities] for f, of in zip(TOY.features, values, strict=True)}
-        frame = pa.table({name: pa.array(of, TYPES[name]) for name, of in kept.items()})
+        kept = {name: pa.array([known[i] for i in identities], types[name]) for name, known in values.items()}
         some = len(identities) > 0
-        codes = encode(open_table(frame, under), under, with_label=False) if some else no_rows(under)
+        codes = encode(open_table(pa.table(kept), under), under, with_label=False) if some else no_rows(under)
         labels = columns[-1][identities].astype(np.uint8)
         return Rows(codes.features, labels, identities, codes.texts, read)
 
     return read(schema, np.arange(columns.shape[1]))
 
 
-TYPES = {"town": pa.string(), "age": pa.float64(), "children": pa.float64()}
-
-
 def _value(feature: Feature, code: int) -> str | float | None:
     """A value that has a code; None where it is missing."""
     if isinstance(feature, Categorical):
-        return [*feature.categories, None, "elsewhere"][code]
+        return [*map(text, feature.categories), None, "elsewhere"][code]
     return None if code == feature.n_cells else float(feature.edge(code))
 
 
 def rows_of(table: Table, schema: Schema = TOY) -> Rows:
-    """Rows of codes as an engine."""
-    if schema.open_features:
-        return read_rows(table, schema)
-    codes = np.array(table, np.int64).reshape(-1, len(schema.features) + 1).T
-    dtype = code_dtype(max(feature.n_codes for feature in schema.features))
-    return Rows(np.ascontiguousarray(codes[:-1].astype(dtype)), codes[-1].astype(np.uint8))
+    """Rows of codes as an engine; those of the toy schema where a schema of its columns is open."""
+    return read_rows(table, schema, TOY if schema.open_features else schema)
 
 
 def random_tables(
@@ -228,6 +223,15 @@ LEARNERS_WITH_DELTA: Programs = {
     "counting-tree-delta": _fitted(CountingTreeClassifier, delta=DELTA, max_depth=2, n_bins=3),
 }
 """The same under zCDP."""
+
+OPEN_LEARNERS: Programs = {
+    "boosting-open": _fitted(BoostingClassifier, delta=DELTA, random_state=1),
+    "count-forest-open": _fitted(CountForestClassifier, delta=DELTA, **SMALL),
+    "greedy-tree-open": _fitted(GreedyTreeClassifier, delta=DELTA, max_depth=2),
+    "greedy-forest-open": _fitted(GreedyForestClassifier, delta=DELTA, n_trees=2, max_depth=2),
+    "counting-tree-open": _fitted(CountingTreeClassifier, delta=DELTA, max_depth=2, n_bins=3),
+}
+"""Learners that find ranges and categories first."""
 
 NUMBER_LEARNERS: Programs = {"boosting-regressor": _fitted(BoostingRegressor, random_state=1)}
 NUMBER_LEARNERS_WITH_DELTA: Programs = {

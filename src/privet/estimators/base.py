@@ -83,7 +83,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
             y = rows.validated_labels(self, X, y)
             schema = known or self._schema(X, y)
         schema = schema if by_name is None else schema.by(by_name)
-        account = self._payer()
+        account = self._payer(schema)
         with progress_bar("reading rows", self.verbose) as progress:
             self._release(protect(X, schema, account, y, progress=progress, unit=unit), y)
         return self
@@ -151,17 +151,15 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         """Whether a fit forgets the features it knew."""
         return True
 
-    def _payer(self) -> Account:
+    def _payer(self, schema: Schema) -> Account:
         """The account to charge: the one given, or one of this fit alone."""
         if not isinstance(self.account, Account | None):
             raise QuestionError("account must be an account of a ledger.", "give ledger.account(name).")
-        return self.account or Ledger().create("data", self.budget)
+        return self.account or Ledger().create("data", self.budget_for(schema))
 
     def _release(self, protected: Protected, y: Any) -> None:
         check_parameters(self)
         self._check_predicted(protected.schema)
-        if protected.schema.open_features:
-            raise SchemaError("a learner needs bounds and lists of categories.", "state them.")
         model = self.learn(protected)
         if self._reads_schema:
             caveats = [*model.card.caveats, "the schema was read from the rows"]

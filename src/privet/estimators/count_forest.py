@@ -14,6 +14,7 @@ from privet.estimators.base import PrivateClassifier
 from privet.learners.count_forest import ROWS, CountForest
 from privet.model import CountForest as CountModel
 from privet.privacy import Account, Protected
+from privet.schema import Schema
 from privet.structure import MultiwayTrees
 
 
@@ -95,8 +96,8 @@ class CountForestClassifier(PrivateClassifier, CountForest):
     def _starts_anew(self) -> bool:
         return self._earlier is None
 
-    def _payer(self) -> Account:
-        account = super()._payer()
+    def _payer(self, schema: Schema) -> Account:
+        account = super()._payer(schema)
         if self._batch is None:
             return account
         if self.account is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +135,6 @@ def private_score(
     found = _released(model)
     check_metric(metric, found.schema)
     protected = _protected(X, y, found.schema, schema, account, Budget(epsilon), unit)
-    _require_same_columns(protected.schema, found.schema)
     check_predictor(found.predictor, protected.schema)
     estimate = ask_score(protected, found.predictor, metric, Budget(epsilon).epsilon)
     receipt = protected.receipt
@@ -170,15 +169,16 @@ def _released(model: Any) -> Model:
 def _protected(
     X: Any, y: Any, known: Schema, schema: Any, account: Account | None, budget: Budget, unit: Any
 ) -> Protected:
+    """Rows read as the model's were: what its contract left open is as it was found then."""
     if not isinstance(X, Protected):
-        contract = known if schema is None else _read_schema(schema)
-        _require_same_columns(contract, known)
+        contract = _as_learnt(known if schema is None else _read_schema(schema), known)
         return protect(X, contract, account or Ledger().create("held-out rows", budget), y, unit=unit)
     if any(given is not None for given in (y, account, schema, unit)):
         raise QuestionError(
             "protected rows have labels, a schema, a unit and an account of their own.", "leave these out."
         )
-    return X
+    contract = _as_learnt(X.schema, known)
+    return X if contract == X.schema else X.under(contract)
 
 
 def _read_schema(schema: Any) -> Schema:
@@ -187,10 +187,12 @@ def _read_schema(schema: Any) -> Schema:
     return Schema.load(schema) if isinstance(schema, str | Path) else schema
 
 
-def _require_same_columns(schema: Schema, known: Schema) -> None:
-    """Codes mean the same to the model only if features and label are described alike."""
-    if (schema.features, schema.label) != (known.features, known.label):
+def _as_learnt(schema: Schema, known: Schema) -> Schema:
+    """A contract with what the model's found; codes mean the same to both only if columns are alike."""
+    given, model = schema.declared, known.declared
+    if (given.features, given.label) != (model.features, model.label):
         raise SchemaError(
             "the rows are read under another schema than the model's.",
             "encode them as the model's rows were.",
         )
+    return replace(schema, features=known.features, label=known.label)

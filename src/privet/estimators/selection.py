@@ -201,7 +201,8 @@ def _run(
         estimator.set_params(random_state=secrets.randbits(32)).fit(learnt).set_params(random_state=None)
     else:
         estimator.fit(learnt)
-    value = ask_score(held_out, estimator.model_.predictor, metric, epsilon).value
+    rows = held_out.under(estimator.model_.schema)
+    value = ask_score(rows, estimator.model_.predictor, metric, epsilon).value
     return estimator, larger_is_better(metric, value)
 
 

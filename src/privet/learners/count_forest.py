@@ -22,10 +22,11 @@ from privet.learners.count_structure import (
     ask_counts,
     ask_ground,
 )
+from privet.learners.finding import Given
 from privet.learners.forest_plan import forest_leaves, multiway_leaves, sparse_leaves, vote_bound
 from privet.learners.learner import Learner, delta
 from privet.learners.multiway_trees import pruned
-from privet.learners.parameters import one_of, seed, whole
+from privet.learners.parameters import one_of, seed, whole, zoom
 from privet.learners.plan import FitPlan, Leaves, StatedBound
 from privet.learners.purse import Purse, sd_of
 from privet.learners.random_trees import fanned_ground
@@ -81,6 +82,9 @@ class CountForest(Learner):
     rows : {"all", "disjoint"}
         Whether every tree counts all rows, the budget shared, or each its own random part, with all
         of it.
+    zoom : bool
+        For "adaptive": look first where people are within the public ranges, for 3 % of the budget, so that
+        thresholds lie there however wide these are.
     schema : Schema, path, dict or "from-data"
     random_state : int, RandomState or None
         Fixes the public structure, and the draws of a way of voting that has some. Never the noise.
@@ -108,6 +112,7 @@ class CountForest(Learner):
     structure: str = one_of("adaptive", STRUCTURES, "Structure of a count forest.", "--structure")
     voting: str = one_of("posterior", VOTINGS, "How leaves are combined.", "--voting")
     rows: str = one_of("all", ROWS, "Whether each tree counts all rows or a part of its own.", "--counted")
+    zoom: bool = zoom()
     random_state: Any = seed()
 
     @property
@@ -121,17 +126,32 @@ class CountForest(Learner):
         # With the largest ε there is, noise differs from zero with a probability below e^(−10,000).
         return Budget(MOST) if self.is_twin else super().budget
 
+    @property
+    def _zooms(self) -> bool:
+        return self.zoom and self.structure == "adaptive"
+
     def learn(self, protected: Protected, earlier: CountModel | None = None) -> CountModel:
         """See `Learner.learn`; counts are added to those of ``earlier`` batches, in their structure."""
+        if earlier is None:
+            return super().learn(protected)
+        _check_contract(protected.schema, earlier.schema)
+        same = protected.schema.fingerprint == earlier.schema.fingerprint
+        rows = protected if same else protected.under(earlier.schema)
+        return self._learn(Given(rows, self.purse, self.stamp(rows)), earlier)
+
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        return self._plan(schema, self._shape(schema, None), purse)
+
+    def _learn(self, given: Given, earlier: CountModel | None = None) -> CountModel:
+        protected, purse = given.rows, given.purse
         shape, random = self._shape(protected.schema, earlier), check_random_state(self.random_state)
-        purse, stamp = self.purse, self.stamp(protected)
         plan = self._plan(protected.schema, shape, purse)
         for charge in plan:
             _ = charge.law
         protected.reserve(plan)
         by_label = protected.ask(LabelRows(), purse.cost(LABEL_SHARE))
         totals = Totals(by_label.values.astype(np.float64), sqrt(by_label.variance))
-        drawn, totals = self._trees(protected, shape, purse, totals, random, earlier)
+        drawn, totals = self._trees(given, shape, totals, random, earlier)
         trees, counts, variance = ask_counts(protected, shape, drawn, purse, leaf_share(shape))
         if self.is_twin and isinstance(trees, MultiwayTrees) and earlier is None:
             trees, counts = pruned(trees, counts)
@@ -144,17 +164,16 @@ class CountForest(Learner):
         }
         if isinstance(drawn, LevelTrees) or (earlier and SPARSE in earlier.card.learner):
             facts[SPARSE] = "frequent ones only"
-        card = stamp(facts)
+        card = given.stamp(facts)
         if self.is_twin:
             card = replace(card, delta="0", private=False, caveats=[*card.caveats, NOT_PRIVATE])
         card = replace(card, batches=[_history(protected.batch_name, card)])
         released = CountModel(trees, counts, variance, prior, self.voting, protected.schema, card)
         return released if earlier is None else added(earlier, released)
 
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
         Budget(self.epsilon)  # there is no plan for the twin that is not private
-        shape, purse = self._shape(schema, None), self.purse
+        shape = self._shape(schema, None)
         charges = self._plan(schema, shape, purse)
         noise = sd_of(charges[-1])
         depth = shape.depth(schema, n_rows, noise)
@@ -176,12 +195,19 @@ class CountForest(Learner):
             n_rows,
             charges,
             facts,
-            self._leaves(schema, shape, depth, n_rows / shape.parts, noise, written),
-            [self._bound(schema, shape, depth, n_rows, charges[-1])],
+            self._leaves(schema, shape, purse, depth, n_rows / shape.parts, noise, written),
+            [self._bound(schema, shape, depth, n_rows, charges[-1], searched)],
         )
 
     def _leaves(
-        self, schema: Schema, shape: Shape, depth: int, n_rows: float, sd: float, written: bool
+        self,
+        schema: Schema,
+        shape: Shape,
+        purse: Purse,
+        depth: int,
+        n_rows: float,
+        sd: float,
+        written: bool,
     ) -> Leaves:
         """Leaves of trees like those that a fit would draw."""
         least = sqrt(2) * sd
@@ -190,11 +216,13 @@ class CountForest(Learner):
             return forest_leaves(schema, depth, n_rows, least, self.random_state, within_node)
         if written:
             return multiway_leaves(schema, depth, n_rows, least, self.random_state)
-        scale = shape.n_trees / pure_only(self.purse.cost(leaf_share(shape)))
+        scale = shape.n_trees / pure_only(purse.cost(leaf_share(shape)))
         return sparse_leaves(schema, depth, n_rows, least, self.random_state, scale, FALSE_CELLS)
 
-    def _bound(self, schema: Schema, shape: Shape, depth: int, n_rows: float, asked: Charge) -> StatedBound:
-        provable = shape.family in ("fletcher-islam", "bojarski") and not shape.disjoint
+    def _bound(
+        self, schema: Schema, shape: Shape, depth: int, n_rows: float, asked: Charge, searched: bool
+    ) -> StatedBound:
+        provable = shape.family in ("fletcher-islam", "bojarski") and not (shape.disjoint or searched)
         epsilon = float(asked.cost.epsilon) if provable and asked.cost.epsilon is not None else None
         return vote_bound(self.voting, schema.n_labels, n_rows, depth, shape.n_trees, epsilon)
 
@@ -207,9 +235,8 @@ class CountForest(Learner):
 
     def _trees(
         self,
-        protected: Protected,
+        given: Given,
         shape: Shape,
-        purse: Purse,
         totals: Totals,
         random: np.random.RandomState,
         earlier: CountModel | None,
@@ -218,11 +245,11 @@ class CountForest(Learner):
         if earlier is not None:
             return earlier.trees, totals
         if shape.informed:
-            ground, totals = ask_ground(protected, purse, totals, shape.n_trees, random)
+            ground, totals = ask_ground(given, totals, shape.n_trees, random)
         else:
-            ground = shape.ground(protected.schema, random)
-        noise = sd_of(self._plan(protected.schema, shape, purse)[-1])
-        depth = shape.depth(protected.schema, float(totals.rows.sum()), noise)
+            ground = shape.ground(given.rows.schema, random, given.ranks)
+        noise = sd_of(self._plan(given.rows.schema, shape, given.purse)[-1])
+        depth = shape.depth(given.rows.schema, float(totals.rows.sum()), noise)
         return shape.draw(ground, depth, random), totals
 
     def _shape(self, schema: Schema, earlier: CountModel | None) -> Shape:
@@ -238,8 +265,7 @@ class CountForest(Learner):
 
     def _kept_shape(self, schema: Schema, earlier: CountModel) -> Shape:
         """Structure of the batches before: counts of another one could not be added to theirs."""
-        if schema.fingerprint != earlier.schema.fingerprint:
-            raise SchemaError("this batch has another schema than those before.", "encode it alike.")
+        _check_contract(schema, earlier.schema)
         first = earlier.card.learner
         for name, given, kept in (
             ("n_trees", self.n_trees, earlier.trees.n_trees),
@@ -258,6 +284,12 @@ class CountForest(Learner):
         if self.structure == "jagannathan":
             return 5 if schema.max_rows is not None and schema.max_rows < FEW_ROWS else 10
         return default_trees(float(self.budget.epsilon), float(self.budget.delta))
+
+
+def _check_contract(schema: Schema, earlier: Schema) -> None:
+    """Refuse rows of another contract; under the same one they are read as the rows before them were."""
+    if schema.declared.fingerprint != earlier.declared.fingerprint:
+        raise SchemaError("this batch has another schema than those before.", "encode it alike.")
 
 
 def leaf_share(shape: Shape) -> Fraction:

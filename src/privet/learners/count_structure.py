@@ -19,6 +19,7 @@ from privet.learners.boosting.bins import (
     pooled_totals,
 )
 from privet.learners.boosting.shapes import Start, first_shapes
+from privet.learners.finding import Given
 from privet.learners.majority_forest import check_size, forest_depth
 from privet.learners.multiway_trees import (
     draw_levels,
@@ -29,6 +30,7 @@ from privet.learners.multiway_trees import (
 )
 from privet.learners.purse import Purse, sd_of
 from privet.learners.random_trees import Ground, fanned_ground, grow, informed_ground, plain_ground
+from privet.learners.whereabouts import Ranks
 from privet.privacy import Protected
 from privet.privacy.questions.boosting import BinRows
 from privet.privacy.questions.trees import FrequentCells, LeafLabelRows
@@ -145,11 +147,11 @@ class Shape:
             return True
         return self.n_trees * most_leaves(ground, depth) <= MAX_WRITTEN_LEAVES
 
-    def ground(self, schema: Schema, random: np.random.RandomState) -> Ground:
-        """What splits are drawn from where nothing is asked."""
+    def ground(self, schema: Schema, random: np.random.RandomState, ranks: Ranks) -> Ground:
+        """What splits are drawn from where rows by bin are not asked."""
         if self.family == "jagannathan":
-            return fanned_ground(schema, self.n_trees)
-        return plain_ground(schema, self.n_trees, random)
+            return fanned_ground(schema, self.n_trees, ranks)
+        return plain_ground(schema, self.n_trees, random, ranks)
 
 
 def _splittable(schema: Schema) -> int:
@@ -183,7 +185,7 @@ def speaking_depth(n_rows: float, noise: float) -> int:
 
 
 def ask_ground(
-    protected: Protected, purse: Purse, totals: Totals, n_trees: int, random: np.random.RandomState
+    given: Given, totals: Totals, n_trees: int, random: np.random.RandomState
 ) -> tuple[Ground, Totals]:
     """Ask for rows by bin and label: what splits are drawn from, and surer totals.
 
@@ -191,12 +193,13 @@ def ask_ground(
     -------
     One question, at `BIN_SHARE` of the purse; all else is computed from its answer.
     """
-    schema = protected.schema
-    cost = purse.cost(BIN_SHARE)
+    schema = given.rows.schema
+    cost = given.purse.cost(BIN_SHARE)
     sd = sd_of(BinRows.plan(cost, len(schema.features)))
     n_rows = max(float(totals.rows.sum()), 1.0)
-    cells, present = make_cells(schema, n_cells(n_rows, CELL_MASS, sd * sqrt(len(totals.rows))))
-    noisy_rows = protected.ask(BinRows(cells), cost).values
+    wanted = n_cells(n_rows, CELL_MASS, sd * sqrt(len(totals.rows)))
+    cells, present = make_cells(schema, wanted, given.ranks)
+    noisy_rows = given.rows.ask(BinRows(cells), cost).values
     totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
     n_rows = max(float(totals.rows.sum()), 10.0)
     bins, margins = gather(schema, cells, present, noisy_rows, sd, totals)

@@ -8,11 +8,13 @@ from fractions import Fraction
 import numpy as np
 
 from privet.answers import ChosenSplits
+from privet.learners.finding import Given
 from privet.learners.greedy_plan import DEEPEST, CountEstimates, even_shares
 from privet.learners.growing import MAX_NODES, Menu, grown, open_splits, seedlings, split_menu
 from privet.learners.learner import Learner, delta
-from privet.learners.parameters import one_of, whole
+from privet.learners.parameters import one_of, whole, zoom
 from privet.learners.plan import FitPlan
+from privet.learners.purse import Purse
 from privet.learners.tree_growth import grow_tree, padded, released_tree
 from privet.model import RuleForest
 from privet.privacy import Charge, Protected
@@ -47,7 +49,9 @@ class CountingTree(Learner):
     max_depth : int, optional
         By default 5, or for sum queries as many as there are features.
     n_bins : int
-        Equal bins that a continuous feature is cut into.
+        Bins that a continuous feature is cut into: equally wide, or where people are, equally full.
+    zoom : bool
+        As in `GreedyTreeClassifier`.
     schema : Schema, path, dict or "from-data"
     account : Account, optional
     verbose : bool
@@ -70,19 +74,24 @@ class CountingTree(Learner):
     variant: str = one_of("sulq", VARIANTS, "Whose tree.")
     max_depth: int | None = whole(None, 1, DEEPEST, "Depth of every tree.", "--depth")
     n_bins: int = whole(10, 2, 1000, "Equal bins of a range, where it is cut into bins.")
+    zoom: bool = zoom()
 
-    def learn(self, protected: Protected) -> RuleForest:
-        """See `Learner.learn`."""
-        schema, stamp = protected.schema, self.stamp(protected)
-        protected.reserve(self._charges(schema))
-        menu = split_menu(schema, "bins", self.n_bins)
-        released = self._sulq(protected, menu) if self.variant == "sulq" else self._sums(protected, menu)
-        card = stamp({"variant": self.variant, "depth": self._depth(schema)})
+    @property
+    def _zooms(self) -> bool:
+        return self.zoom
+
+    def _learn(self, given: Given) -> RuleForest:
+        protected, schema = given.rows, given.rows.schema
+        protected.reserve(self._known_charges(schema, given.purse))
+        menu = split_menu(schema, "bins", self.n_bins, given.ranks)
+        grow = self._sulq if self.variant == "sulq" else self._sums
+        released = grow(protected, menu, given.purse)
+        card = given.stamp({"variant": self.variant, "depth": self._depth(schema)})
         return RuleForest(*released, "counts", schema, card)
 
-    def _sulq(self, protected: Protected, menu: Menu) -> tuple[MultiwayTrees, np.ndarray, np.ndarray]:
-        purse = self.purse
-
+    def _sulq(
+        self, protected: Protected, menu: Menu, purse: Purse
+    ) -> tuple[MultiwayTrees, np.ndarray, np.ndarray]:
         def choose(trees: MultiwayTrees, splits: Splits, share: Fraction) -> ChosenSplits:
             cost = purse.cost(share / 2)
             rows, counts = (
@@ -95,8 +104,10 @@ class CountingTree(Learner):
         growth, rows, noisy = grow_tree(protected, menu, plan, purse, choose, most)
         return released_tree(growth, menu, rows, noisy, None)
 
-    def _sums(self, protected: Protected, menu: Menu) -> tuple[MultiwayTrees, np.ndarray, np.ndarray]:
-        n_labels, purse = protected.schema.n_labels, self.purse
+    def _sums(
+        self, protected: Protected, menu: Menu, purse: Purse
+    ) -> tuple[MultiwayTrees, np.ndarray, np.ndarray]:
+        n_labels = protected.schema.n_labels
         growth, known, closed = seedlings(menu, 1), CountEstimates.none(1, n_labels), np.zeros(1, bool)
         for share in self._sum_shares(menu):
             splits = open_splits(growth, menu, closed)
@@ -117,15 +128,14 @@ class CountingTree(Learner):
         protected.refine([])
         return growth.trees, known.mean, 1 / np.where(known.precision > 0, known.precision, np.inf)
 
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
-        asked = self._charges(schema)
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
+        asked = self._known_charges(schema, purse)
         facts = {"passes over the rows": len(asked), "depth at most": self._depth(schema)}
         return FitPlan(self.name, self.budget, n_rows, asked, facts)
 
-    def _charges(self, schema: Schema) -> list[Charge]:
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
         """Every question of a fit, in order."""
-        menu, purse = split_menu(schema, "bins", self.n_bins), self.purse
+        menu = split_menu(schema, "bins", self.n_bins)
         offered = int((menu.children > 1).sum())
         if self.variant == "sum-queries":
             shares = enumerate(self._sum_shares(menu))

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from privet.answers import ChosenSplits
+from privet.learners.finding import Given
 from privet.learners.greedy_plan import DEEPEST, CountEstimates
 from privet.learners.growing import (
     CONTINUOUS,
@@ -20,9 +21,10 @@ from privet.learners.growing import (
     split_menu,
 )
 from privet.learners.learner import Learner, delta
-from privet.learners.parameters import number, one_of, whole
+from privet.learners.parameters import number, one_of, whole, zoom
 from privet.learners.plan import FitPlan
 from privet.learners.pruning import children_of, prune_by_gini, without
+from privet.learners.purse import Purse
 from privet.learners.tree_growth import only, padded
 from privet.model import RuleForest
 from privet.model.voting import NODE_VOTINGS
@@ -66,6 +68,8 @@ class GreedyForest(Learner):
     continuous : {"mechanism", "bins"}
         As in `GreedyTreeClassifier`; the paper has categorical features only.
     n_bins : int
+    zoom : bool
+        As in `GreedyTreeClassifier`.
     schema : Schema, path, dict or "from-data"
     account : Account, optional
     verbose : bool
@@ -93,22 +97,26 @@ class GreedyForest(Learner):
     voting: str = one_of("posterior", NODE_VOTINGS, "How leaves are combined.", "--voting")
     continuous: str = one_of("mechanism", CONTINUOUS, "How a range is split.")
     n_bins: int = whole(10, 2, 1000, "Equal bins of a range, where it is cut into bins.")
+    zoom: bool = zoom()
 
-    def learn(self, protected: Protected) -> RuleForest:
-        """See `Learner.learn`."""
-        stamp = self.stamp(protected)
-        protected.reserve(self._charges(protected.schema))
-        menu = split_menu(protected.schema, self.continuous, self.n_bins)
-        growth, known = self._grown(protected, menu)
+    @property
+    def _zooms(self) -> bool:
+        return self.zoom
+
+    def _learn(self, given: Given) -> RuleForest:
+        protected = given.rows
+        protected.reserve(self._known_charges(protected.schema, given.purse))
+        menu = split_menu(protected.schema, self.continuous, self.n_bins, given.ranks)
+        growth, known = self._grown(protected, menu, given.purse)
         families = children_of(growth.trees, menu.branches(growth.trees))
         trees, kept = without(growth.trees, families, prune_by_gini(families, known.mean))
-        card = stamp({"trees": trees.n_trees, "depth": self.max_depth, "continuous": self.continuous})
+        card = given.stamp({"trees": trees.n_trees, "depth": self.max_depth, "continuous": self.continuous})
         variance = 1 / known.precision[kept]
         return RuleForest(trees, known.mean[kept], variance, self.voting, protected.schema, card)
 
-    def _grown(self, protected: Protected, menu: Menu) -> tuple[Growth, CountEstimates]:
+    def _grown(self, protected: Protected, menu: Menu, purse: Purse) -> tuple[Growth, CountEstimates]:
         """The forest, and the noisy label counts of its nodes."""
-        n_trees, purse, n_labels = self._n_trees(menu), self.purse, protected.schema.n_labels
+        n_trees, n_labels = self._n_trees(menu), protected.schema.n_labels
         growth, closed = seedlings(menu, n_trees), np.zeros(n_trees, bool)
         known = CountEstimates.none(n_trees, n_labels)
         for level in range(self._levels):
@@ -119,7 +127,7 @@ class GreedyForest(Learner):
             if level == self._levels - 1 or not splits.allowed.any():
                 break
             if level == 0:
-                chosen = self._roots(protected, menu, splits.allowed)
+                chosen = self._roots(protected, menu, splits.allowed, purse)
             else:
                 question = SplitChoice(growth.trees, splits, CRITERION)
                 chosen = protected.ask(question, purse.cost(self._share))
@@ -132,7 +140,7 @@ class GreedyForest(Learner):
         protected.refine([])
         return growth, known
 
-    def _roots(self, protected: Protected, menu: Menu, allowed: np.ndarray) -> ChosenSplits:
+    def _roots(self, protected: Protected, menu: Menu, allowed: np.ndarray, purse: Purse) -> ChosenSplits:
         """Splits of the roots, one after the other, each on a feature that no earlier root has."""
         n_trees = len(allowed)
         choice, threshold = np.full(n_trees, -1), np.zeros(n_trees, np.int64)
@@ -140,7 +148,7 @@ class GreedyForest(Learner):
         for tree in range(n_trees):
             left = allowed[tree] & ~np.isin(np.arange(allowed.shape[1]), choice[:tree])
             splits = only(open_splits(start, menu, np.zeros(1, bool)), left)
-            cost = self.purse.cost(self._share / n_trees)
+            cost = purse.cost(self._share / n_trees)
             chosen = protected.ask(SplitChoice(start.trees, splits, CRITERION), cost)
             choice[tree], threshold[tree] = chosen.choice[0], chosen.threshold[0]
         return ChosenSplits(choice, threshold)
@@ -150,10 +158,10 @@ class GreedyForest(Learner):
         rows = noisy_counts.sum(axis=1)
         return np.asarray((rows < self.min_rows) | (noisy_counts.max(axis=1) >= rows))
 
-    def _charges(self, schema: Schema) -> list[Charge]:
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
         """Every question of a fit, in order."""
         n_trees = self._n_trees(split_menu(schema, self.continuous, self.n_bins))
-        share, purse = self._share, self.purse
+        share = self._share
         histogram = LeafLabelRows.plan(purse.cost(share), n_trees)
         if self._levels == 1:
             return [histogram]
@@ -161,10 +169,9 @@ class GreedyForest(Learner):
         level = [SplitChoice.plan(purse.cost(share), n_trees, CRITERION, schema), histogram]
         return [histogram, *roots, histogram, *level * (self._levels - 2)]
 
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
         asked, n_trees = (
-            self._charges(schema),
+            self._known_charges(schema, purse),
             self._n_trees(split_menu(schema, self.continuous, self.n_bins)),
         )
         facts = {"passes over the rows": len(asked), "trees": n_trees, "depth at most": self._levels - 1}

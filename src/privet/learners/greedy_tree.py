@@ -9,11 +9,13 @@ import numpy as np
 
 from privet.answers import ChosenSplits
 from privet.kernels.criteria import CRITERIA, criterion_named
+from privet.learners.finding import Given
 from privet.learners.greedy_plan import DEEPEST, SHARES, LevelShares, default_shares, even_shares
 from privet.learners.growing import CONTINUOUS, Menu, split_menu
 from privet.learners.learner import Learner, delta
-from privet.learners.parameters import number, one_of, whole, yes_or_no
+from privet.learners.parameters import number, one_of, whole, yes_or_no, zoom
 from privet.learners.plan import FitPlan
+from privet.learners.purse import Purse
 from privet.learners.tree_growth import grow_tree, only, released_tree
 from privet.model import RuleForest
 from privet.privacy import Charge, Cost, Protected
@@ -53,6 +55,9 @@ class GreedyTree(Learner):
     shares : {"default", "paper"}
         How the budget is shared. "paper" gives every question the same, and asks for a threshold of every
         continuous feature before it asks for the feature; "default" chooses both at once.
+    zoom : bool
+        Look first where people are within the public ranges, for 3 % of the budget, so that thresholds lie
+        there however wide these are.
     schema : Schema, path, dict or "from-data"
     account : Account, optional
     verbose : bool
@@ -91,12 +96,16 @@ class GreedyTree(Learner):
     prune: bool = yes_or_no(True, "Take back splits that tell nothing.")
     certainty: float = number(0.25, 0, 1, "Certainty of pruning, as C4.5 has it.", strictly=True)
     shares: str = one_of("default", SHARES, "How levels share the budget.")
+    zoom: bool = zoom()
 
-    def learn(self, protected: Protected) -> RuleForest:
-        """See `Learner.learn`."""
-        schema, purse, stamp = protected.schema, self.purse, self.stamp(protected)
-        protected.reserve(self._charges(schema))
-        menu = split_menu(schema, self.continuous, self.n_bins)
+    @property
+    def _zooms(self) -> bool:
+        return self.zoom
+
+    def _learn(self, given: Given) -> RuleForest:
+        protected, purse = given.rows, given.purse
+        protected.reserve(self._known_charges(protected.schema, purse))
+        menu = split_menu(protected.schema, self.continuous, self.n_bins, given.ranks)
 
         def choose(trees: MultiwayTrees, splits: Splits, share: Fraction) -> ChosenSplits:
             if self.shares == "paper":
@@ -112,7 +121,7 @@ class GreedyTree(Learner):
             "continuous": self.continuous,
             "shares": self.shares,
         }
-        return RuleForest(*released, "counts", schema, stamp(facts))
+        return RuleForest(*released, "counts", protected.schema, given.stamp(facts))
 
     def _with_threshold(
         self,
@@ -130,16 +139,15 @@ class GreedyTree(Learner):
         lowest[taken, choice] = highest[taken, choice] = threshold[taken]
         return replace(splits, lowest=lowest, highest=highest)
 
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
-        charges = self._charges(schema)
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
+        charges = self._known_charges(schema, purse)
         facts = {"passes over the rows": len(charges), "depth at most": int(self.max_depth)}
         return FitPlan(self.name, self.budget, n_rows, charges, facts)
 
-    def _charges(self, schema: Schema) -> list[Charge]:
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
         """Every question of a fit, in order."""
         criterion_named(self.criterion, schema)
-        plan, purse = self._level_shares(split_menu(schema, self.continuous, self.n_bins)), self.purse
+        plan = self._level_shares(split_menu(schema, self.continuous, self.n_bins))
         charges = []
         for rows_share, split_share in zip(plan.rows, plan.split, strict=True):
             charges.append(LeafTotals.plan(purse.cost(rows_share), 1))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privet.answers import ChosenSplits
+from privet.learners.boosting.bins import cell_table
+from privet.learners.whereabouts import RANK_CELLS, Ranks
 from privet.privacy.questions.trees import MAX_CELLS
 from privet.schema import Categorical, Continuous, Feature, Schema
 from privet.structure import MultiwayTrees, Splits, Views
@@ -67,25 +69,33 @@ class Growth:
         return np.flatnonzero(self.trees.view < 0)
 
 
-def split_menu(schema: Schema, continuous: str, n_bins: int) -> Menu:
-    """What every feature of a schema offers: thresholds if it is continuous and not cut into bins."""
-    tables, highest, children = [], [], []
-    for j, feature in enumerate(schema.features):
+def split_menu(schema: Schema, continuous: str, n_bins: int, ranks: Ranks = ()) -> Menu:
+    """What every feature of a schema offers: thresholds if it is continuous and not cut into bins.
+
+    Where ranks are known, thresholds lie between cells of about equal mass, and bins are equally full.
+    """
+    tables: list[np.ndarray | None] = []
+    highest, children = [], []
+    for feature, known in zip(schema.features, ranks or [None] * len(schema.features), strict=True):
         if isinstance(feature, Continuous) and continuous == "mechanism":
-            tables.append((j, np.arange(feature.n_codes)))
-            highest.append(feature.n_cells - 1 + feature.missing)
+            cut, n_cells = (
+                (None, feature.n_cells) if known is None else cell_table(feature, RANK_CELLS, known)
+            )
+            highest.append(n_cells - 1 + feature.missing)
+            children.append(2)
         else:
-            tables.append((j, _branches(feature, n_bins)))
+            cut = _branches(feature, n_bins, known)
             highest.append(0)
-        children.append(2 if highest[-1] else int(tables[-1][1].max()) + 1)
-    kept = [(j, table) for (j, table), high in zip(tables, highest, strict=True) if not high]
+            children.append(int(cut.max()) + 1)
+        tables.append(cut)
+    kept = [(j, table) for j, table in enumerate(tables) if table is not None]
     places = iter(range(len(schema.features), len(schema.features) + len(kept)))
-    view = [j if high else next(places) for j, high in enumerate(highest)]
+    view = [j if table is None else next(places) for j, table in enumerate(tables)]
     views = Views.of(len(schema.features), kept)
     return Menu(views, np.array(view, np.int32), np.array(highest, np.int32), np.array(children, np.int64))
 
 
-def _branches(feature: Feature, n_bins: int) -> np.ndarray:
+def _branches(feature: Feature, n_bins: int, ranks: np.ndarray | None) -> np.ndarray:
     """Branch of every code of a feature.
 
     What is missing or unknown has a branch of its own where the schema expects it, and otherwise goes to
@@ -93,6 +103,8 @@ def _branches(feature: Feature, n_bins: int) -> np.ndarray:
     """
     if isinstance(feature, Categorical):
         known = np.arange(len(feature.categories))
+    elif ranks is not None:
+        known = cell_table(feature, n_bins, ranks)[0][:-1]
     else:
         known = np.arange(feature.n_cells) * min(n_bins, feature.n_cells) // feature.n_cells
     stray = known.max() + 1 if feature.missing else 0

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from abc import ABC
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from sklearn.utils import check_random_state
+
 from privet.checks import exact
+from privet.learners.finding import FINDING_PART, Given, Search, Stamp, find, search_of
 from privet.learners.parameters import Parameter, check_parameters
 from privet.learners.plan import FitPlan, public_rows
 from privet.learners.purse import Purse
 from privet.model import PrivacyCard
-from privet.privacy import Budget, Protected
-from privet.schema import Schema
+from privet.privacy import Budget, Charge, Protected
+from privet.schema import Categorical, Schema
 from privet.version import __version__
 
 DELTA = Parameter(float, help="Chance that ε fails; by default 0, the strict promise.", flag="--delta")
@@ -29,13 +32,50 @@ class Learner(ABC):
 
     epsilon: float = 1.0
 
-    @abstractmethod
     def learn(self, protected: Protected) -> Any:
-        """Ask, learn, and return a model."""
+        """Find what the contract leaves open, ask, learn, and return a model."""
+        before = len(protected.asked)
+        search = self.search(protected.schema)
+        if search is None:
+            return self._learn(Given(protected, self.purse, self.stamp(protected)))
+        check_random_state(getattr(self, "random_state", None))
+        for charge in self._known_charges(search.guessed, search.rest):
+            _ = charge.law
+        protected.note_learner(self.name)
+        rows, ranks = find(protected, search)
+        return self._learn(Given(rows, search.rest, self.stamp(rows, before), ranks, True))
 
-    @abstractmethod
     def outline(self, schema: Schema, n_rows: float) -> FitPlan:
         """What `learn` would ask and build, by the functions that it plans with itself."""
+        search = self.search(schema)
+        if search is None:
+            return self._outline(schema, n_rows, self.purse, False)
+        rest = self._outline(search.guessed, n_rows, search.rest, True)
+        questions, passes = [*search.charges, *rest.questions], "passes over the rows"
+        facts = {**rest.facts, passes: len(questions), **search.facts}
+        return replace(rest, budget=self.budget_for(schema), questions=questions, facts=facts)
+
+    def search(self, schema: Schema) -> Search | None:
+        """What is to be found before it begins; a refusal where that cannot be paid for."""
+        budget = self.budget_for(schema)
+        return search_of(schema, Purse.of(budget), budget.finding, self._zooms)
+
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        """Questions that are known beforehand: what refuses them does so before anything is charged."""
+        raise NotImplementedError
+
+    def _learn(self, given: Given) -> Any:
+        """Ask, learn, and return a model."""
+        raise NotImplementedError
+
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
+        """What `_learn` would ask and build."""
+        raise NotImplementedError
+
+    @property
+    def _zooms(self) -> bool:
+        """Whether it looks where people are in ranges that are stated, too."""
+        return False
 
     def plan(self, schema: Schema, n_rows: float | None = None) -> FitPlan:
         """What a fit would ask and build, from public quantities alone; nothing is charged.
@@ -59,15 +99,21 @@ class Learner(ABC):
         """What a fit may spend; a refusal where the parameters name no budget."""
         return Budget(self.epsilon, getattr(self, "delta", 0))
 
+    def budget_for(self, schema: Schema) -> Budget:
+        """The same, a part of δ set aside where the contract leaves categories open."""
+        budget = self.budget
+        some = any(isinstance(schema.features[j], Categorical) for j in schema.open_features)
+        return Budget(budget.epsilon, budget.delta, budget.delta * FINDING_PART) if some else budget
+
     @property
     def purse(self) -> Purse:
         """The same, to be shared out."""
         return Purse.of(self.budget)
 
-    def stamp(self, protected: Protected) -> Callable[[Mapping[str, Any]], PrivacyCard]:
-        """A privacy card for what is asked from now on, once it is known what was learnt."""
+    def stamp(self, protected: Protected, before: int | None = None) -> Stamp:
+        """A privacy card for what is asked from now on, or after so many questions, once that is learnt."""
         protected.note_learner(self.name)
-        before = len(protected.asked)
+        before = len(protected.asked) if before is None else before
 
         def card(facts: Mapping[str, Any]) -> PrivacyCard:
             caveats = [] if protected.private else ["noise was drawn from a repeatable generator"]

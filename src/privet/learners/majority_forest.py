@@ -10,13 +10,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from privet.errors import QuestionError
+from privet.learners.finding import Given
 from privet.learners.forest_plan import forest_leaves, least_chosen
 from privet.learners.learner import Learner
 from privet.learners.parameters import seed, whole
 from privet.learners.plan import FitPlan
+from privet.learners.purse import Purse
 from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest
-from privet.privacy import Charge, Protected
+from privet.privacy import Charge
 from privet.privacy.questions.trees import LeafLabels
 from privet.schema import Continuous, Schema
 from privet.structure import MAX_DEPTH
@@ -85,15 +87,18 @@ class MajorityForest(Learner):
     max_depth: int | None = whole(None, 1, MAX_DEPTH, "Depth of every tree.", "--depth")
     random_state: Any = seed()
 
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        _ = self._depth(schema)
+        return [LeafLabels.plan(purse.cost(Fraction(1)), self.n_trees, True)]
+
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
         depth = self._depth(schema)
         each = n_rows / self.n_trees
         return FitPlan(
             self.name,
             self.budget,
             n_rows,
-            self._charges(),
+            self._known_charges(schema, purse),
             {
                 "passes over the rows": 1,
                 "trees": self.n_trees,
@@ -101,26 +106,21 @@ class MajorityForest(Learner):
                 "leaves of each tree": 1 << depth,
                 "rows that a tree sees": each,
             },
-            forest_leaves(schema, depth, each, least_chosen(self.epsilon), self.random_state),
+            forest_leaves(schema, depth, each, least_chosen(float(purse.total)), self.random_state),
         )
-
-    def _charges(self) -> list[Charge]:
-        """The only question of a fit."""
-        return [LeafLabels.plan(self.purse.cost(Fraction(1)), self.n_trees, True)]
 
     def _depth(self, schema: Schema) -> int:
         check_size(self.n_trees, 1 if self.max_depth is None else self.max_depth)
         return forest_depth(schema, self.n_trees) if self.max_depth is None else int(self.max_depth)
 
-    def learn(self, protected: Protected) -> LabelForest:
-        """See `Learner.learn`."""
-        schema, stamp = protected.schema, self.stamp(protected)
+    def _learn(self, given: Given) -> LabelForest:
+        protected, schema = given.rows, given.rows.schema
         depth = self._depth(schema)
-        protected.reserve(self._charges())
+        protected.reserve(self._known_charges(schema, given.purse))
         random = check_random_state(self.random_state)
-        trees = random_complete_trees(schema, self.n_trees, depth, random)
-        labels = protected.ask(LeafLabels(trees, own_rows=True), self.purse.cost(Fraction(1)))
-        card = stamp({"trees": self.n_trees, "depth": depth})
+        trees = random_complete_trees(schema, self.n_trees, depth, random, ranks=given.ranks)
+        labels = protected.ask(LeafLabels(trees, own_rows=True), given.purse.cost(Fraction(1)))
+        card = given.stamp({"trees": self.n_trees, "depth": depth})
         return LabelForest(trees, labels.astype(np.uint16), schema, card)
 
 

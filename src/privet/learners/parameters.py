@@ -99,6 +99,11 @@ def yes_or_no(default: bool, help: str = "", flag: str = "") -> Any:
     return _declared(default, Parameter(bool, help=help, flag=flag))
 
 
+def zoom() -> Any:
+    """Whether a learner of thresholds looks where people are first."""
+    return yes_or_no(True, "Look first where people are within wide ranges.")
+
+
 def seed() -> Any:
     """What fixes the public structure, never the noise."""
     told = "Fixes the public structure, never the noise."

@@ -9,6 +9,7 @@ import numpy as np
 
 from privet.kernels.grow import grow_complete
 from privet.learners.boosting.bins import Margin, cell_table, is_ordered
+from privet.learners.whereabouts import RANK_CELLS, Ranks
 from privet.schema import Categorical, Feature, Schema
 from privet.structure import Bins, CompleteTrees, Views
 
@@ -43,35 +44,54 @@ class Ground:
     fans: np.ndarray
 
 
-def plain_ground(schema: Schema, n_trees: int, random: np.random.RandomState) -> Ground:
+def plain_ground(schema: Schema, n_trees: int, random: np.random.RandomState, ranks: Ranks = ()) -> Ground:
     """All features alike, thresholds anywhere in their ranges, categories in random orders.
 
-    A threshold parts the categories of an order into two random sets, so that trees stay binary however
-    many categories there are. A missing value is a category of its own where the schema says values may
-    be missing; an unknown one goes with some category.
+    Where ranks are known, thresholds lie between cells of about equal mass. A threshold parts the categories
+    of an order into two random sets, so that trees stay binary however many categories there are. A missing
+    value is a category of its own where the schema says values may be missing; an unknown one goes with some
+    category.
     """
     n_features = len(schema.features)
     tables: list[tuple[int, np.ndarray]] = []
     choice = np.empty((n_trees, n_features), np.int64)
+    sizes = np.array([n_places(feature) for feature in schema.features])
     for j, feature in enumerate(schema.features):
         choice[:, j] = j
-        if isinstance(feature, Categorical) and not feature.ordered:
+        if ranks and ranks[j] is not None:
+            choice[:, j] = n_features + len(tables)
+            sizes[j] = _add_ranked(tables, j, feature, ranks[j])
+        elif isinstance(feature, Categorical) and not feature.ordered:
             orders = min(ORDERS, n_trees)
             first = n_features + len(tables)
             tables += [(j, _category_order(feature, random)) for _ in range(orders)]
             choice[:, j] = first + random.randint(orders, size=n_trees)
-    sizes = np.array([n_places(feature) for feature in schema.features])
     views = Views.of(n_features, tables)
     return Ground(views, choice, sizes, np.ones(n_features), np.zeros(n_features, bool))
 
 
-def fanned_ground(schema: Schema, n_trees: int) -> Ground:
+def _add_ranked(
+    tables: list[tuple[int, np.ndarray]], j: int, feature: Feature, ranks: np.ndarray | None
+) -> int:
+    """Add a table of cells of about equal mass, and return how many codes it has."""
+    table, cells = cell_table(feature, RANK_CELLS, ranks)
+    tables.append((j, table))
+    return cells + feature.missing
+
+
+def fanned_ground(schema: Schema, n_trees: int, ranks: Ranks = ()) -> Ground:
     """All features alike: a child for every category, a threshold anywhere in a range of numbers."""
     n_features = len(schema.features)
     fans = np.array([isinstance(feature, Categorical) for feature in schema.features])
-    tables = [(j, cell_table(f, 0)[0]) for j, f in enumerate(schema.features) if fans[j]]
-    view = np.where(fans, n_features + np.cumsum(fans) - 1, np.arange(n_features))
     sizes = np.array([n_places(feature) for feature in schema.features])
+    view, tables = np.arange(n_features), list[tuple[int, np.ndarray]]()
+    for j, feature in enumerate(schema.features):
+        if fans[j] or (ranks and ranks[j] is not None):
+            view[j] = n_features + len(tables)
+            if fans[j]:
+                tables.append((j, cell_table(feature, 0)[0]))
+            else:
+                sizes[j] = _add_ranked(tables, j, feature, ranks[j])
     return Ground(Views.of(n_features, tables), np.tile(view, (n_trees, 1)), sizes, np.ones(n_features), fans)
 
 
@@ -119,9 +139,10 @@ def random_complete_trees(
     depth: int,
     random: np.random.RandomState,
     within_node: bool = True,
+    ranks: Ranks = (),
 ) -> CompleteTrees:
     """Complete binary trees with uniform features and uniform thresholds."""
-    return grow(plain_ground(schema, n_trees, random), depth, random, within_node)
+    return grow(plain_ground(schema, n_trees, random, ranks), depth, random, within_node)
 
 
 def leaf_volumes(trees: CompleteTrees, schema: Schema) -> np.ndarray:

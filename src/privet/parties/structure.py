@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from privet.checks import whole
-from privet.errors import ModelFileError, PrivetError, QuestionError
+from privet.errors import ModelFileError, PrivetError, QuestionError, SchemaError
 from privet.learners.count_forest import default_trees
 from privet.learners.count_structure import LABEL_SHARE
 from privet.learners.majority_forest import check_size, forest_depth
@@ -51,6 +51,8 @@ class PublicStructure:
     seed: int
 
     def __post_init__(self) -> None:
+        if self.schema.open_features:
+            raise open_contract()
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_size(self.trees.n_trees, self.trees.depth)
         check_voting(self.voting)
@@ -157,12 +159,22 @@ def draw_structure(
         How the merged model combines leaves.
     seed : int
     """
+    if schema.open_features:
+        raise open_contract()
     budget = Budget(epsilon, delta)
     wanted = default_trees(float(budget.epsilon), float(budget.delta)) if n_trees is None else n_trees
     trees, seed = whole(wanted, "n_trees", 1), check_seed(seed)
     depth = forest_depth(schema, trees) if max_depth is None else whole(max_depth, "max_depth", 1)
     check_size(trees, depth)
     return PublicStructure(_draw(schema, trees, depth, seed), schema, budget, voting, seed)
+
+
+def open_contract() -> SchemaError:
+    """Return the error of a schema from which no trees can be drawn."""
+    return SchemaError(
+        "parties agree on trees before anyone asks, and the schema leaves features open.",
+        "state bounds and lists of categories that all agree on.",
+    )
 
 
 def _draw(schema: Schema, n_trees: int, depth: int, seed: int) -> CompleteTrees:

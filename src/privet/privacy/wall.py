@@ -74,7 +74,7 @@ class Wall:
 
     @property
     def asked(self) -> tuple[Charge, ...]:
-        """What has been asked through this object, in order."""
+        """What has been asked through this object, and wherever its rows were read anew, in order."""
         return tuple(self._asked)
 
     @property
@@ -187,7 +187,8 @@ class Wall:
             if earlier._unsettled:
                 raise QuestionError("there are two plans to settle between.", "settle first.")
             self._planned, earlier._planned, earlier._carried = earlier._planned, [], False
-            self._asked, self._receipt = [*earlier._asked], earlier._receipt
+            # One list: whoever holds either object sees what was asked through both.
+            self._asked, self._receipt = earlier._asked, earlier._receipt
             self._process, self._carried = earlier._process, bool(self._planned)
 
     def _pay(self, charge: Charge) -> None:
@@ -217,7 +218,7 @@ class Wall:
             self._account.give_back(self._receipt, "the table does not fit its schema")
             LOG.info("gave back event %d: the table does not fit its schema", self._receipt.number)
             self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
-            self._asked = []
+            self._asked.clear()
 
     def _quietly(self, work: Callable[[], Result]) -> Result:
         """Work on exact numbers: no warning, and no error but ours, may tell of them."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, sqrt
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,14 +36,12 @@ from privet.learners.boosting.shapes import (
     start_length,
 )
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
-from privet.learners.boosting.zoom import (
-    Ranks,
-    zoom_bins,
-    zoomed,
-)
-from privet.learners.purse import Purse, sd_of
-from privet.model import AdditiveModel, AdditiveNumbers, PrivacyCard
-from privet.privacy import Budget, Protected
+from privet.learners.boosting.zoom import zoom_bins, zoomed
+from privet.learners.finding import Given
+from privet.learners.purse import sd_of
+from privet.learners.whereabouts import Ranks
+from privet.model import AdditiveModel, AdditiveNumbers
+from privet.privacy import Budget
 from privet.privacy.question import Question
 from privet.privacy.questions.boosting import LeafRows
 from privet.structure import Additive
@@ -54,24 +52,24 @@ Answer = TypeVar("Answer")
 class Fit:
     """One fit: the stages in order, each a few questions and what follows from their answers."""
 
-    def __init__(self, protected: Protected, budget: Budget, random: np.random.RandomState) -> None:
-        self.protected = protected
+    def __init__(self, given: Given, budget: Budget, random: np.random.RandomState) -> None:
+        self.given = given
+        self.protected = protected = given.rows
         self.budget = budget
         self.random = random
         self.loss = loss_of(protected.schema)
-        self.purse = Purse.of(budget)
+        self.purse = given.purse
 
-    def learn(
-        self, passes: int | None, stamp: Callable[[Mapping[str, Any]], PrivacyCard]
-    ) -> AdditiveModel | AdditiveNumbers:
+    def learn(self, passes: int | None) -> AdditiveModel | AdditiveNumbers:
         """Ask everything and return the model."""
         schema, before = self.protected.schema, len(self.protected.asked)
         totals, spent = self._ask_labels()
         n_rows = self._n_rows(totals)
-        plan = whole_plan(n_rows, schema, self.loss, self.purse, spent, passes)
+        searched = self.given.searched
+        plan = whole_plan(n_rows, schema, self.loss, self.purse, spent, passes, searched)
         self.protected.refine(plan.charges(self.purse, len(schema.features), self.loss))
         totals = self._about_mean(plan.width_share, totals, n_rows)
-        ranks: Ranks = ()
+        ranks = self.given.ranks
         if plan.zoom_share:
             totals, ranks = self._zoom(plan.zoom_share, totals, n_rows)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, ranks)
@@ -89,7 +87,7 @@ class Fit:
         }
         bin_shares = np.concatenate([margin.shares for margin in margins])
         bands = self._bands(plan, margins, start, shapes)
-        return self.loss.model(additive, bin_shares, bands, schema, stamp(sizes))
+        return self.loss.model(additive, bin_shares, bands, schema, self.given.stamp(sizes))
 
     def _ask(self, question: Question[Answer], share: Fraction) -> Answer:
         return self.protected.ask(question, self.purse.cost(share))
@@ -99,8 +97,8 @@ class Fit:
 
     def _reserve(self) -> Opening:
         """Charge the whole fit in the first way that the account can pay."""
-        refusals = []
-        for opening in openings(self.budget, self.protected.schema):
+        refusals, settled = [], self.given.purse if self.given.searched else None
+        for opening in openings(self.budget, self.protected.schema, settled):
             try:
                 self.protected.reserve(*opening.plans())
             except BudgetExceeded as refusal:

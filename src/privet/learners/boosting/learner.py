@@ -8,12 +8,15 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from privet.learners.boosting.fit import Fit
+from privet.learners.boosting.opening import openings
 from privet.learners.boosting.preview import preview
+from privet.learners.finding import Given
 from privet.learners.learner import Learner, delta
 from privet.learners.parameters import seed, whole
 from privet.learners.plan import FitPlan
+from privet.learners.purse import Purse
 from privet.model import AdditiveModel, AdditiveNumbers
-from privet.privacy import Protected
+from privet.privacy import Charge
 from privet.schema import Schema
 
 
@@ -76,11 +79,12 @@ class Boosting(Learner):
     )
     random_state: Any = seed()
 
-    def learn(self, protected: Protected) -> AdditiveModel | AdditiveNumbers:
-        """See `Learner.learn`."""
-        fit = Fit(protected, self.budget, check_random_state(self.random_state))
-        return fit.learn(self.passes, self.stamp(protected))
+    def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        return [opening.first for opening in openings(self.budget, schema, purse)]
 
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
-        return preview(self.budget, schema, n_rows, self.passes)
+    def _learn(self, given: Given) -> AdditiveModel | AdditiveNumbers:
+        fit = Fit(given, self.budget, check_random_state(self.random_state))
+        return fit.learn(self.passes)
+
+    def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:
+        return preview(self.budget, schema, n_rows, self.passes, purse if searched else None)

@@ -91,12 +91,15 @@ class Opening:
         return self.share if law == self.purse else self.first.cost.rho / law.total
 
 
-def openings(budget: Budget, schema: Schema) -> list[Opening]:
+def openings(budget: Budget, schema: Schema, settled: Purse | None = None) -> list[Opening]:
     """How to begin, by public quantities alone: the best way first, then what an account may still pay.
 
-    On an account that adds up in ρ pure ε is dear, and on one that adds up in ε there may be no ρ left.
+    On an account that adds up in ρ pure ε is dear, and on one that adds up in ε there may be no ρ left. Where
+    something was asked before, the law is ``settled``, and what is left of the budget in it.
     """
     n_features, bound, loss = len(schema.features), schema.max_rows, loss_of(schema)
+    if settled is not None:
+        return [Opening(budget, loss, 2 * LEAST_LABEL_SHARE, (settled,))]
     unknown, pure = 2 * LEAST_LABEL_SHARE, Purse(budget.epsilon, True)
     share = unknown if bound is None else _label_share(pure, bound, n_features, loss)
     in_pure = Opening(budget, loss, max(share, LEAST_LABEL_SHARE), (pure,))

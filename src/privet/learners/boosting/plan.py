@@ -174,11 +174,17 @@ def make_plan(
 
 
 def whole_plan(
-    n_rows: float, schema: Schema, loss: Loss, purse: Purse, spent: Fraction, passes: int | None
+    n_rows: float,
+    schema: Schema,
+    loss: Loss,
+    purse: Purse,
+    spent: Fraction,
+    passes: int | None,
+    searched: bool = False,
 ) -> Plan:
-    """The plan for a schema: what is asked beforehand too."""
+    """The plan for a schema: what is asked beforehand too, unless it was ``searched`` where people are."""
     width = width_share(purse, n_rows, loss, passes)
-    zoom = zoom_share(purse, n_rows, schema, loss, passes)
+    zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, loss, passes)
     return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom)
 
 

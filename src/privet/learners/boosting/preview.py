@@ -21,14 +21,16 @@ LEAST_PART, MOST_PART = 0.1, 0.9
 STEP = 0.01
 
 
-def preview(budget: Budget, schema: Schema, n_rows: float, passes: int | None) -> FitPlan:
-    """The plan of a fit whose noisy number of rows is ``n_rows``."""
+def preview(
+    budget: Budget, schema: Schema, n_rows: float, passes: int | None, settled: Purse | None = None
+) -> FitPlan:
+    """The plan of a fit whose noisy number of rows is ``n_rows``; see `openings` for ``settled``."""
     n_features, loss = len(schema.features), loss_of(schema)
-    opening = openings(budget, schema)[0]
+    opening = openings(budget, schema, settled)[0]
     purse = opening.law(n_rows, n_features)
     spent = opening.spent(purse)
     shares = further_shares(purse, n_rows, n_features, loss, spent)
-    plan = whole_plan(n_rows, schema, loss, purse, sum(shares, spent), passes)
+    plan = whole_plan(n_rows, schema, loss, purse, sum(shares, spent), passes, settled is not None)
     labels = [opening.first, *(loss.label_kind.plan(purse.cost(share)) for share in shares)]
     charges = [*labels, *plan.charges(purse, n_features, loss)]
     return FitPlan(

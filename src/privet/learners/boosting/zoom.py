@@ -6,7 +6,6 @@ noisy histogram is asked first, over cells that are narrow near zero and as wide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import sqrt
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from privet.learners.boosting.loss import Loss
 from privet.learners.purse import Purse, sd_of
+from privet.learners.whereabouts import Ranks
 from privet.privacy import Charge
 from privet.schema import Continuous, Feature, Schema
 from privet.structure import Bins
@@ -38,9 +38,6 @@ FEWEST_PART = 500
 
 EVEN = 0.35
 """Share of the cells that are spread over the whole range, whatever the answer."""
-
-Ranks = Sequence[np.ndarray | None]
-"""About which share of the rows lies below each code, by feature; None where that is not known."""
 
 
 def zoom_share(purse: Purse, n_rows: float, schema: Schema, loss: Loss, passes: int | None) -> Fraction:
