@@ -140,6 +140,7 @@ class CountForest(Learner):
         return self._learn(Given(rows, self.purse, self.stamp(rows)), earlier)
 
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        _ = check_random_state(self.random_state)
         return self._plan(schema, self._shape(schema, None), purse)
 
     def _learn(self, given: Given, earlier: CountModel | None = None) -> CountModel:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sklearn.utils import check_random_state
-
 from privet.checks import exact
 from privet.learners.finding import FINDING_PART, Given, Search, Stamp, find, search_of
 from privet.learners.parameters import Parameter, check_parameters
@@ -38,7 +36,6 @@ class Learner(ABC):
         search = self.search(protected.schema)
         if search is None:
             return self._learn(Given(protected, self.purse, self.stamp(protected)))
-        check_random_state(getattr(self, "random_state", None))
         for charge in self._known_charges(search.guessed, search.rest):
             _ = charge.law
         protected.note_learner(self.name)

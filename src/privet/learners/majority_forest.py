@@ -88,6 +88,7 @@ class MajorityForest(Learner):
     random_state: Any = seed()
 
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        _ = check_random_state(self.random_state)
         _ = self._depth(schema)
         return [LeafLabels.plan(purse.cost(Fraction(1)), self.n_trees, True)]
 

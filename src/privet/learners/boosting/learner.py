@@ -80,6 +80,7 @@ class Boosting(Learner):
     random_state: Any = seed()
 
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
+        _ = check_random_state(self.random_state)
         return [opening.first for opening in openings(self.budget, schema, purse)]
 
     def _learn(self, given: Given) -> AdditiveModel | AdditiveNumbers:
