@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import uvicorn
 
 from privet import Budget, Categorical, Continuous, Label, Schema
 from privet.service import jobs, members, people, tables
 from privet.service.house import House, Settings
 from privet.service.runner import Runner
+from privet.service.serve import listen
+from privet.service.web import make_app
 from privet.service.who import ANALYST, OWNER, ROLES, Who
 
 SCHEMA = Schema(
@@ -77,3 +83,38 @@ def finish(house: House, who: Who, id: str, patience: float = 60.0) -> jobs.Job:
             house.clock.ahead += 2 * found.seconds
         time.sleep(0.05)
     raise AssertionError(f"job {id} is not over")
+
+
+@contextmanager
+def serving(house: House) -> Iterator[str]:
+    """Serve a house on loopback; its address."""
+    taken = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(make_app(house), log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        house.close()
+
+
+@contextmanager
+def hurried(house: House) -> Iterator[None]:
+    """Let time pass for jobs that have run, while something waits for them."""
+    over = threading.Event()
+
+    def hurry() -> None:
+        while not over.wait(0.1):
+            for _, started, due in jobs.stored(house, jobs.FINISHED):
+                if due > house.now():
+                    house.clock.ahead += due - started
+
+    thread = threading.Thread(target=hurry)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 
 import httpx
 import pytest
-import uvicorn
 
-from houses import ADA, BOB, COUNT, OLGA, make_house, write_rows
+from houses import ADA, BOB, COUNT, OLGA, hurried, make_house, serving, write_rows
 from privet.model import load_model
 from privet.service import members
-from privet.service.serve import listen
-from privet.service.web import make_app
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A house with its address and a token for each."""
+    """A house with its address."""
     house = make_house(tmp_path_factory.mktemp("house"))
-    taken = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(make_app(house), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]})
-    thread.start()
-    house.address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    yield house
-    server.should_exit = True
-    thread.join()
-    house.close()
+    with serving(house) as house.address, hurried(house):
+        yield house
 
 
 def caller(house, who, **more):
@@ -56,15 +45,13 @@ def olga(served):
         yield client
 
 
-def wait(house, client, job, state="released"):
+def wait(client, job, state="released"):
     until = time.monotonic() + 90
     while time.monotonic() < until:
         found = client.get(f"/jobs/{job}").json()
         if found["state"] not in ("queued", "running"):
             assert found["state"] == state, found
             return found
-        if house.read("SELECT 1 FROM job WHERE id = ? AND state = 'finished'", job):
-            house.clock.ahead += 2 * found["seconds"]
         time.sleep(0.1)
     raise AssertionError("the job is not over")
 
@@ -80,7 +67,7 @@ def test_a_job_is_answered_with_the_same_bytes_for_every_get(served, ada, bob, o
     assert submit(ada, fit, "fit-of-ada-1").json()["id"] == first.json()["id"]
     other = {**fit, "params": {"epsilon": 0.2}}
     assert submit(ada, other, "fit-of-ada-1").status_code == 422
-    job = wait(served, ada, first.json()["id"])
+    job = wait(ada, first.json()["id"])
     files = {ada.get(f"/models/{job['id']}/file").content for _ in range(3)}
     assert len(files) == 1
     for what in ("", "/card", "/receipt", "/rules", "/trees/0"):
@@ -158,13 +145,13 @@ def test_what_is_too_large_or_no_json_is_refused(ada):
 
 def test_a_brought_model_is_scored_at_a_price(served, ada, tmp_path):
     fit = {"kind": "fit", "what": "boosting", "params": {"epsilon": 0.1}}
-    job = wait(served, ada, submit(ada, fit, "fit-of-ada-2").json()["id"])
+    job = wait(ada, submit(ada, fit, "fit-of-ada-2").json()["id"])
     data = ada.get(f"/models/{job['id']}/file").content
     (tmp_path / "a.privet").write_bytes(data)
     assert load_model(tmp_path / "a.privet").card.receipt == job["receipt"]["hash"]
     brought = ada.post("/models", content=data).json()["id"]
     score = {"kind": "score", "what": "accuracy", "params": {"epsilon": 0.05, "model": brought}}
-    scored = wait(served, ada, submit(ada, score, "score-of-ada").json()["id"])
+    scored = wait(ada, submit(ada, score, "score-of-ada").json()["id"])
     assert 0 <= scored["answer"]["value"] <= 1
     assert ada.get(f"/models/{job['id']}/shapes").json()
 

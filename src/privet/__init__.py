@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privet.version import __version__
 
 if TYPE_CHECKING:
+    from privet.client import connect
     from privet.data.text import TextFile
     from privet.errors import (
         BudgetError,
@@ -93,6 +94,7 @@ __all__ = [
     "UnionForest",
     "UnknownAccount",
     "__version__",
+    "connect",
     "explain",
     "export_onnx",
     "export_sql",
@@ -127,6 +129,7 @@ def _homes() -> Iterator[ModuleType]:
     yield import_module("privet.pictures.tree")
     yield import_module("privet.parties")
     yield import_module("privet.exports")
+    yield import_module("privet.client")
 
 
 def __dir__() -> list[str]:

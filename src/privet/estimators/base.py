@@ -19,8 +19,9 @@ from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.estimators import rows
 from privet.estimators.wrappers import refuse_wrappers
 from privet.kernels.predict import decisions, log_shares
-from privet.learners.learner import Learner
-from privet.learners.parameters import check_parameters
+from privet.learners.elsewhere import Elsewhere
+from privet.learners.learner import Learner, written
+from privet.learners.parameters import check_parameters, declared
 from privet.model import released
 from privet.model.rules import Rules
 from privet.privacy import Account, Ledger, Protected, protect
@@ -49,7 +50,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : frame, Arrow table, array, path of a file, or `Protected`
+        X : frame, Arrow table, array, path of a file, `Protected`, or a table of `connect`
             Columns of frames and files are found by their names; others may stand beside them.
         y : array-like
             What is to be predicted of each row; left out where it stands in the table, under the name that
@@ -63,6 +64,8 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         self
         """
         refuse_wrappers()
+        if isinstance(X, Elsewhere):
+            return self._fit_elsewhere(X, y, unit)
         if isinstance(X, Protected):
             if unit is not None:
                 raise QuestionError("protected rows say whose they are.", "leave the unit out.")
@@ -86,6 +89,23 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         account = self._payer(schema)
         with progress_bar("reading rows", self.verbose) as progress:
             self._release(protect(X, schema, account, y, progress=progress, unit=unit), y)
+        return self
+
+    def _fit_elsewhere(self, table: Elsewhere, y: Any, unit: Any) -> Self:
+        if y is not None or unit is not None or self.account is not None or self._reads_schema:
+            raise QuestionError(
+                "a table that lies elsewhere has its own labels, persons and account.", "leave them out."
+            )
+        check_parameters(self)
+        _ = self.budget
+        self._check_predicted(table.schema)
+        parameters = {
+            each.name: value
+            for each, _ in declared(self)
+            if (value := getattr(self, each.name)) is not None and value != each.default
+        }
+        self._set_names(table.schema)
+        self._keep(table.learn(self.name, {**parameters, "epsilon": written(self.epsilon)}), None)
         return self
 
     @classmethod

@@ -1,0 +1,88 @@
+"""What goes over the wire: requests with a token, retried while the network fails, and errors as ours."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from privet.errors import BudgetError, PrivetError, QuestionError
+
+PATIENCE = 120.0
+"""Seconds for which a request that reached nobody is tried again."""
+
+BUSY = (429, 502, 503, 504)
+
+
+class RemoteError(PrivetError, RuntimeError):
+    """A service refused; ``status`` says how."""
+
+    def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class Wire:
+    """A service that is asked as one member of it."""
+
+    def __init__(self, url: str, token: str) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError:
+            raise PrivetError("a service is asked by httpx.", "pip install 'privet[serve]'") from None
+        if not url.startswith(("https://", "http://")):
+            raise QuestionError("a service has an address such as https://privet.example.", "write it whole.")
+        self.url = url.rstrip("/")
+        self._errors = httpx.TransportError
+        headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
+        self._client = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=60)
+
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        """What a service answers, as plain data; requests are such that asking twice does no harm."""
+        return self._ask(method, path, **more).json()
+
+    def fetch(self, path: str) -> bytes:
+        """The bytes of a file."""
+        content: bytes = self._ask("GET", path).content
+        return content
+
+    def close(self) -> None:
+        """End the connection."""
+        self._client.close()
+
+    def _ask(self, method: str, path: str, **more: Any) -> Any:
+        until, pause = time.monotonic() + PATIENCE, 0.25
+        while True:
+            try:
+                answer = self._client.request(method, path, **more)
+            except self._errors as error:
+                refusal = RemoteError(f"{self.url} cannot be reached ({type(error).__name__}).", "try again.")
+            else:
+                if answer.status_code < 400:
+                    return answer
+                refusal = _refusal(answer)
+                if answer.status_code not in BUSY or _cooldown(answer) > until - time.monotonic():
+                    raise refusal
+                pause = max(pause, _cooldown(answer))
+            if time.monotonic() + pause > until:
+                raise refusal from None
+            time.sleep(pause)
+            pause = min(2 * pause, 5.0)
+
+
+def _cooldown(answer: Any) -> float:
+    told = answer.headers.get("retry-after", "0")
+    return float(told) if told.isdecimal() else 0.0
+
+
+def _refusal(answer: Any) -> Any:
+    try:
+        told = answer.json()
+        message, hint = told.get("detail") or told.get("told") or "", told.get("hint", "")
+    except (ValueError, AttributeError):
+        message, hint = "", ""
+    message = message or f"the service answered {answer.status_code}."
+    if answer.status_code == 403:
+        return BudgetError(message, hint)
+    if answer.status_code == 400:
+        return QuestionError(message, hint)
+    return RemoteError(message, hint, answer.status_code)
