@@ -124,7 +124,7 @@ def test_tables_are_prepared_as_the_papers_did(data_dir):
     votes, mushroom = (jagannathan_2012.prepared(name) for name in ("house_votes", "mushroom"))
     assert sum(column.null_count for column in votes.rows.columns) == 0 and votes.schema.max_rows == 435
     assert len(mushroom.schema.features) == 21
-    assert joined(np.array([*"aaabbc"]), 2).tolist() == [*"aaabba"]
+    assert joined(np.array([*"aaabbc"]), 2).tolist() == [0, 0, 0, 1, 1, 0]
     adult = fletcher_islam_2017.dataset("adult")
     assert adult.features.shape == (14, 30_162) and len(adult.labels) == 30_162
     assert len(bojarski_2014.prepared("adult").labels) == 32_561

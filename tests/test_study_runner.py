@@ -166,7 +166,7 @@ def test_statements_are_judged_by_points():
         least("a is at least 0.6", "a", 0.6),
         ahead("not measured", "c", "a"),
     )
-    study = toy(print, claims=claims, strict="b", published="a")
+    study = toy(print, claims=claims, strict="b", published="a", promises={"a": "claims ε"})
     found = verdict(study, result_of(study, VALUES))
     held = [None if judged is None else judged[0] for _, judged in found.judged]
     assert held == [True, False, True, True, False, None]

@@ -10,9 +10,13 @@ from privet.studies.results import Point, Result
 from privet.studies.study import Study, Value
 
 REPRODUCED, IN_PART, NOT = "reproduced", "reproduced in part", "not reproduced"
+NOTHING = "nothing to compare"
 BETTER, WORSE = "better", "worse"
 NEARLY = 0.8
 """Share of printed numbers that are to be met."""
+
+FURTHEST = 3
+"""Numbers that are named among those which are missed."""
 
 SURE = 2.0
 """Standard errors that a mean may be away from a printed number."""
@@ -123,6 +127,41 @@ def least(text: str, way: str, number: float, where: Callable[[str, Value], bool
     return Claim(text, judge)
 
 
+def gap(
+    text: str,
+    way: str,
+    of: str,
+    bounds: tuple[float, float],
+    where: Callable[[str, Value], bool] = everywhere,
+) -> Claim:
+    """One way is ahead of another by about so much in the mean."""
+
+    def judge(points: Points) -> Judged | None:
+        gaps = points.gaps(way, of, where)
+        low, high = bounds
+        return (low <= fmean(gaps) <= high, f"{points.told(fmean(gaps))} in the mean") if gaps else None
+
+    return Claim(text, judge)
+
+
+def narrower(text: str, way: str, than: str) -> Claim:
+    """Values of one way lie closer together at the same place than those of another, in the mean."""
+
+    def judge(points: Points) -> Judged | None:
+        wide: dict[str, list[float]] = {way: [], than: []}
+        for place in points.places:
+            both = [points.by_place.get((*place, each)) for each in wide]
+            if all(both):
+                for each, point in zip(wide, both, strict=True):
+                    wide[each].append(point.box[4] - point.box[0] if point else 0.0)
+        if not wide[way]:
+            return None
+        a, b = fmean(wide[way]), fmean(wide[than])
+        return a < b, f"{a:.3f} from the least to the greatest, against {b:.3f}"
+
+    return Claim(text, judge)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What a result comes to: one of four outcomes, and a sentence."""
@@ -156,7 +195,7 @@ def verdict(study: Study, result: Result) -> Verdict:
         parts.append(
             f"{sum(close)} of {len(pairs)} printed numbers are met "
             f"(within {points.told(study.tolerance)[1:]} or {SURE:g} standard errors), "
-            f"{points.told(fmean(gaps))} in the mean"
+            f"{points.told(fmean(gaps))} in the mean{_furthest(study, pairs, close)}"
         )
     if known:
         held = sum(holds for holds, _ in known)
@@ -164,12 +203,26 @@ def verdict(study: Study, result: Result) -> Verdict:
         outcome = outcome if pairs or held == len(known) else NOT if held == 0 else IN_PART
     strict = points.gaps(study.strict, study.published, everywhere) if study.strict else []
     if strict:
+        promise = study.promises[study.published]
+        behind = f": {study.behind}" if fmean(strict) < 0 and study.behind else ""
         parts.append(
-            f"strict is {points.told(fmean(strict))} against as published (claims ε, keeps none) in the mean"
+            f"strict is {points.told(fmean(strict))} against as published ({promise}) in the mean{behind}"
         )
-    if not parts:
-        parts, outcome = ["the paper prints no number and states nothing to be tested"], "nothing to compare"
+    if not pairs and not known:
+        parts.insert(0, "the paper prints no number and states nothing to be tested")
+        outcome = NOTHING
     return Verdict(outcome, "; ".join(parts) + ".", judged)
+
+
+def _furthest(study: Study, pairs: Sequence[tuple[Point, float]], close: Sequence[bool]) -> str:
+    """The numbers that are missed by most."""
+    missed = [pair for pair, met in zip(pairs, close, strict=True) if not met]
+    missed.sort(key=lambda pair: -abs(pair[0].mean - pair[1]))
+    told = [
+        f"{' '.join(filter(None, [p.panel, str(p.x), p.way]))} {p.mean:.3g} (paper {paper:.3g})"
+        for p, paper in missed[:FURTHEST]
+    ]
+    return f"; furthest: {', '.join(told)}" if told else ""
 
 
 def _outcome(gaps: Sequence[float], close: Sequence[bool], study: Study) -> str:

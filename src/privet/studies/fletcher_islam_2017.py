@@ -241,6 +241,13 @@ def depths(data: str, epsilon: float, repeat: int, fold: int, folds: int) -> Fou
     return found
 
 
+def drawn(data: str, epsilon: float, repeat: int) -> Found:
+    """Another table of the same generator in every repetition; a tenth of its rows is asked about."""
+    table = synthetic(data, seed=repeat)
+    ways = {way: (way, epsilon) for way in (STRICT, PUBLISHED)}
+    return vote(table, cut_of(table, repeat, 0, 10), ways, repeat)
+
+
 def sizes(data: str, rows: int, epsilon: float, repeat: int, fold: int, folds: int) -> Found:
     """Tables of every size."""
     table = dataset(data, rows)

@@ -19,6 +19,8 @@ from privet.studies.study import Cell, Found, Study, Value
 from privet.version import __version__
 
 DIGITS = 5
+"""Of a value that is kept."""
+
 PACKAGES = ("numba", "numpy", "scikit-learn")
 SHOWING = {"audit", "cli", "exports", "parties", "pictures", "service"}
 """Rooms whose code moves no result."""
@@ -85,7 +87,7 @@ class Result:
         """Write it, a line a point."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [
-            {"panel": p.panel, "x": p.x, "way": p.way, "values": [round(v, DIGITS) for v in p.values]}
+            {"panel": p.panel, "x": p.x, "way": p.way, "values": [float(f"{v:.{DIGITS}g}") for v in p.values]}
             for p in self.points
         ]
         head = json.dumps({"study": self.study, "made": self.made}, ensure_ascii=False, indent=1)

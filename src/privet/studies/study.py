@@ -75,6 +75,8 @@ class Study:
         Ways that carry no guarantee, and what is to be said with each.
     strict, published : str
         Ways that are compared at the same ε.
+    behind : str
+        Why strict is behind, should it be.
     note : str
         Why it is as it is.
     picture : str
@@ -103,6 +105,7 @@ class Study:
     promises: Mapping[str, str] = field(default_factory=dict)
     strict: str = ""
     published: str = ""
+    behind: str = ""
     note: str = ""
     picture: str = LINES
     percent: bool = True

@@ -103,10 +103,9 @@ def cut(labels: np.ndarray, repeat: int, fold: int, folds: int) -> tuple[np.ndar
 
 
 def joined(labels: np.ndarray, folds: int) -> np.ndarray:
-    """Labels to stratify by: Nursery has one that only two rows carry."""
-    values, counts = np.unique(labels.astype(str), return_counts=True)
-    rare = np.isin(labels.astype(str), values[counts < folds])
-    return np.where(rare, values[counts.argmax()], labels.astype(str))
+    """Numbers of labels to stratify by; one of few rows, as in Nursery, joins the most frequent."""
+    _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.where(counts[places] < folds, counts.argmax(), places)
 
 
 @contextmanager
