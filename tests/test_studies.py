@@ -11,8 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from costs import fills
 from laws import follows
-from privet import Continuous, Label, Schema, datasets
-from privet.errors import DataError
+from privet import Continuous, Label, Schema
 from privet.privacy import Cost, Repeatable
 from privet.privacy.questions.boosting import LabelRows
 from privet.privacy.questions.trees import SplitChoice
@@ -116,10 +115,6 @@ def test_covertype_has_two_labels_as_bojarski_et_al_have_it():
     assert two.labels.tolist() == ["other", "2", *["other"] * 5]
 
 
-def test_complete_rows_are_those_without_missing_values(data_dir):
-    assert datasets.load_codes("adult", complete=True).features.shape[1] == 45_222
-
-
 def test_tables_are_prepared_as_the_papers_did(data_dir):
     votes, mushroom = (jagannathan_2012.prepared(name) for name in ("house_votes", "mushroom"))
     assert sum(column.null_count for column in votes.rows.columns) == 0 and votes.schema.max_rows == 435
@@ -128,20 +123,6 @@ def test_tables_are_prepared_as_the_papers_did(data_dir):
     adult = fletcher_islam_2017.dataset("adult")
     assert adult.features.shape == (14, 30_162) and len(adult.labels) == 30_162
     assert len(bojarski_2014.prepared("adult").labels) == 32_561
-
-
-def test_real_tables_need_a_folder(monkeypatch):
-    for folder in datasets.FOLDERS:
-        monkeypatch.delenv(folder, raising=False)
-    with pytest.raises(DataError, match="PRIVET_DATA"):
-        datasets.require(["SynthA", "adult"])
-    datasets.require(["SynthA"])
-
-
-def test_a_folder_without_a_list_of_its_tables_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setenv("PRIVET_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"no schema\.json"):
-        datasets.load("adult")
 
 
 def test_half_the_exponent_is_worse_at_the_same_price():

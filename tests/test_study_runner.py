@@ -260,6 +260,12 @@ def test_the_command_line_runs_and_reports(tmp_path, capsys, data_dir, monkeypat
     assert "jagannathan-2012/fig5" in told and "Left out" in told
     for folder in ("PRIVET_DATA", "PRIVET_MORE_DATA"):
         monkeypatch.delenv(folder)
+
+    def none(*_, **__):
+        raise OSError
+
+    monkeypatch.setenv("PRIVET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("pooch.retrieve", none)
     assert command(["study", "run", "jagannathan-2012/table2", "--out", out]) == 3
     assert "not run for want of data" in capsys.readouterr().err
     assert not (tmp_path / "results" / "jagannathan-2012" / "table2.json").exists()

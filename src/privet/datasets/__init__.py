@@ -1,4 +1,4 @@
-"""Public data sets: found in the folders that the environment names, or made on the spot."""
+"""Public data sets: in folders that the environment names, in a cache, fetched, or made on the spot."""
 
 from __future__ import annotations
 

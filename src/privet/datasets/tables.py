@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from privet.data import encode, open_table
+from privet.datasets.fetch import fetched
 from privet.errors import DataError
 from privet.schema import Continuous, Schema
 
@@ -49,7 +50,7 @@ def load_codes(name: str, complete: bool = False) -> Dataset:
 
 
 def entry(name: str) -> tuple[dict[str, Any], Path]:
-    """What the folders' ``schema.json`` say of a table, and its file."""
+    """What is said of a table, its schema, too, and its file: in a folder, the cache, or fetched."""
     folders = [Path(os.environ[variable]) for variable in FOLDERS if variable in os.environ]
     for folder in folders:
         try:
@@ -60,10 +61,7 @@ def entry(name: str) -> tuple[dict[str, Any], Path]:
             ) from None
         if name in entries and (folder / entries[name]["file"]).exists():
             return entries[name], folder / entries[name]["file"]
-    raise DataError(
-        f"the data set {name!r} is not here.",
-        f"name a folder that has it in the variable {FOLDERS[0]} or {FOLDERS[1]}.",
-    )
+    return fetched(name)
 
 
 def _entry(name: str) -> tuple[Schema, Path]:
