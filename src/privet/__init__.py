@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from privet.pictures.report import explain
     from privet.pictures.tree import export_text, plot_tree
     from privet.privacy import Budget, Ledger, Protected, protect
-    from privet.schema import Categorical, Continuous, Integer, Label, Schema, Target
+    from privet.schema import Categorical, Continuous, Date, DateTime, Integer, Label, Schema, Target
 
 __all__ = [
     "AdditiveModel",
@@ -70,6 +70,8 @@ __all__ = [
     "CountForestClassifier",
     "CountingTreeClassifier",
     "DataError",
+    "Date",
+    "DateTime",
     "GreedyForestClassifier",
     "GreedyTreeClassifier",
     "Integer",

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privet.checks import whole
+from privet.dates import DAY, clock, day_text, moment_text
 from privet.errors import SchemaError
 from privet.notebook import facts_html, plural
 
@@ -133,6 +134,10 @@ class Continuous:
         bounds = ", its range to be found" if self.is_open else f" from {self.lower:,} to {self.upper:,}"
         return kind + bounds + _may_be_missing(self.missing)
 
+    def shown(self, value: float) -> Any:
+        """A number of its range as a reader knows it: itself."""
+        return value
+
     def edge(self, cell: int) -> float:
         """Lower edge of a cell: the threshold a reader of a rule sees."""
         return _line_edge(cell) if self.is_open else self.lower + cell * self.width
@@ -148,6 +153,112 @@ class Continuous:
             "missing": self.missing,
             **_declared(self),
         }
+
+
+@dataclass(frozen=True, repr=False)
+class Moment(Continuous):
+    """A day or a moment in a public range, held as the number that it is; see `Date` and `DateTime`."""
+
+    integer: bool = field(default=False, init=False)
+    kind: ClassVar[str]
+    what: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, self._bound(getattr(self, name)))
+        super().__post_init__()
+        if self.is_open and self.declared is None:
+            raise SchemaError(
+                f"feature {self.name!r} has no bounds.",
+                "state both, as in '2020-01-01': dates are not found.",
+            )
+
+    def __repr__(self) -> str:
+        if self.is_open:
+            return f"{type(self).__name__}({self.name!r})"
+        return f"{type(self).__name__}({self.name!r}, {self.shown(self.lower)!r}, {self.shown(self.upper)!r})"
+
+    def number(self, value: Any) -> float | None:
+        """The number that a value is, NaN where it is missing, None where it is no date."""
+        found = clock(value)
+        return None if found is None else self.number_of(*found)
+
+    def number_of(self, day: Any, second: Any) -> Any:
+        """Which of both it holds."""
+        raise NotImplementedError
+
+    @property
+    def told(self) -> str:
+        """What may stand in it, in words."""
+        bounds = f" from {self.shown(self.lower)} to {self.shown(self.upper)}"
+        return self.what + bounds + _may_be_missing(self.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the feature as plain data."""
+        bounds = {} if self.is_open else {"lower": self.shown(self.lower), "upper": self.shown(self.upper)}
+        return {"name": self.name, "type": self.kind, **bounds, "missing": self.missing, **_declared(self)}
+
+    def _bound(self, bound: Any) -> Any:
+        """A bound as a number; one that is a number already came from here."""
+        if bound is None or (isinstance(bound, int | float) and not isinstance(bound, bool)):
+            return bound
+        found = self.number(bound)
+        if found is None or not math.isfinite(found):
+            raise SchemaError(
+                f"{self.role} {self.name!r}: bounds must be dates.",
+                "write '2020-01-01' or '2020-01-01T08:30'.",
+            )
+        return int(found) if self.integer else found
+
+
+@dataclass(frozen=True, repr=False)
+class Date(Moment):
+    """A day in a public range, both ends included; days outside are clamped to it.
+
+    Cells hold days since 1970. A value is a date, or the day of a moment as it is written, in its own zone.
+
+    Examples
+    --------
+    >>> Date("admitted", "2020-01-01", "2024-12-31").n_cells
+    1827
+    """
+
+    integer: bool = field(default=True, init=False)
+    kind: ClassVar[str] = "date"
+    what: ClassVar[str] = "day"
+
+    def number_of(self, day: Any, second: Any) -> Any:
+        """The day."""
+        return day
+
+    def shown(self, value: float) -> str:
+        """A day, as ISO 8601 writes it."""
+        return day_text(math.ceil(value - 1e-9))
+
+
+@dataclass(frozen=True, repr=False)
+class DateTime(Moment):
+    """A moment in a public range; moments outside are clamped to it.
+
+    Cells hold seconds since 1970 in UTC, 65,535 equal cells to a range: ten years are cut into pieces of 80
+    minutes. A moment without a zone is taken as it stands.
+    """
+
+    kind: ClassVar[str] = "datetime"
+    what: ClassVar[str] = "moment"
+
+    def number_of(self, day: Any, second: Any) -> Any:
+        """The instant."""
+        return second
+
+    def shown(self, value: float) -> str:
+        """A moment, as ISO 8601 writes it, with as much of it as a cell of the range can tell."""
+        if value in (self.lower, self.upper):
+            text = moment_text(value)
+            return text.removesuffix(".000000").removesuffix(":00")
+        return moment_text(
+            value, "minutes" if self.is_open or self.upper - self.lower > DAY else "milliseconds"
+        )
 
 
 def Integer(  # noqa: N802 – read as a kind of feature
@@ -223,6 +334,9 @@ class Categorical:
 
 
 Feature = Continuous | Categorical
+
+MOMENTS: Mapping[str, type[Moment]] = {"date": Date, "datetime": DateTime}
+"""Features of time, as files of a schema call them."""
 
 
 @dataclass(frozen=True)
@@ -465,12 +579,16 @@ def _feature(item: Mapping[str, Any]) -> Feature:
         integer = bool(item.get("integer", False))
         bounds = item.get("lower", TO_BE_FOUND), item.get("upper", TO_BE_FOUND)
         return Continuous(item["name"], *bounds, integer, missing, declared=before)
+    if isinstance(kind, str) and kind in MOMENTS:
+        bounds = item.get("lower", TO_BE_FOUND), item.get("upper", TO_BE_FOUND)
+        return MOMENTS[kind](item["name"], *bounds, missing, declared=before)
     if kind == "categorical":
         ordered = bool(item.get("ordered", False))
         listed = item.get("categories", TO_BE_FOUND)
         return Categorical(item["name"], listed, ordered, missing, declared=before)
     raise SchemaError(
-        f"feature {item.get('name')!r} has type {kind!r}.", 'use "continuous" or "categorical".'
+        f"feature {item.get('name')!r} has type {kind!r}.",
+        'use "continuous", "categorical", "date" or "datetime".',
     )
 
 

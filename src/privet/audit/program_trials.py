@@ -187,4 +187,4 @@ def _column(feature: Feature, rows: int, random: np.random.Generator) -> list[An
     if isinstance(feature, Categorical):
         return [feature.categories[i] for i in random.integers(len(feature.categories), size=rows)]
     values = random.uniform(feature.lower, feature.upper, rows)
-    return (np.floor(values) if feature.integer else values).tolist()
+    return [feature.shown(v) for v in (np.floor(values) if feature.integer else values).tolist()]

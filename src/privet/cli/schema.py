@@ -12,7 +12,7 @@ from rich.table import Table
 from privet.cli.arguments import Data, Encoding, Json, SchemaFile, Separator, open_place
 from privet.cli.output import out, require_new_file, show_json, table, warn
 from privet.data.draft import draft_schema
-from privet.data.outside import NOT_A_NUMBER, TOO_MANY_ROWS, Outside, find_outside
+from privet.data.outside import NOT_A_DATE, NOT_A_NUMBER, TOO_MANY_ROWS, Outside, find_outside
 from privet.schema import Schema
 
 app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)
@@ -26,7 +26,7 @@ OWNER_ONLY = (
     "These are [b]exact counts[/b] of private rows: for the owner's eyes only. Do not pass them on, and do "
     "not fit a schema to them: widen it by what is publicly known."
 )
-REFUSED = (NOT_A_NUMBER, TOO_MANY_ROWS)
+REFUSED = (NOT_A_DATE, NOT_A_NUMBER, TOO_MANY_ROWS)
 
 
 @app.command()

@@ -54,10 +54,10 @@ def read_axes(names: str | Sequence[str], schema: Schema, bins: int) -> tuple[Ax
     return tuple(_axis(name, *find_column(name, schema), bins) for name in listed)
 
 
-def cell_value(feature: Continuous, cell: int) -> float:
-    """The middle of a cell of a range, or the integer that it stands for."""
+def cell_value(feature: Continuous, cell: int) -> Scalar:
+    """The middle of a cell of a range, or the integer that it stands for; of days and moments as text."""
     middle = feature.edge(cell) / 2 + feature.edge(cell + 1) / 2
-    return floor(middle) if feature.integer else middle
+    return feature.shown(floor(middle) if feature.integer else middle)
 
 
 def _axis(name: str, column: int, feature: Feature | Label, bins: int) -> Axis:
@@ -83,6 +83,11 @@ def _bin_name(feature: Continuous, number: int, n_bins: int) -> str:
     """Its first and last value if it holds integers, else its edges, of which the lower one belongs to it."""
     first, behind = (-(-i * feature.n_cells // n_bins) for i in (number, number + 1))
     if not feature.integer:
-        return f"{feature.edge(first):g} to {feature.edge(behind):g}"
+        return f"{_edge(feature, first)} to {_edge(feature, behind)}"
     low, high = cell_value(feature, first), cell_value(feature, behind - 1)
     return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _edge(feature: Continuous, cell: int) -> str:
+    told = feature.shown(feature.edge(cell))
+    return told if isinstance(told, str) else f"{told:g}"

@@ -29,9 +29,10 @@ from privet.data.discreet import read_discreetly
 from privet.data.keys import row_keys
 from privet.data.line import line_cells, value_text
 from privet.data.table import Table, is_plain, wrong_type
-from privet.data.values import Lookup, is_nested, number
+from privet.data.values import Lookup, is_nested, number, plain
+from privet.dates import clocks
 from privet.errors import DataError
-from privet.schema import Categorical, Continuous, Feature, Schema, Target
+from privet.schema import Categorical, Continuous, Feature, Moment, Schema, Target
 
 if TYPE_CHECKING:
     from privet.data.persons import Persons
@@ -165,7 +166,7 @@ def _encode(
     if table.names is None and from_table:
         raise DataError("an array carries no label.", "pass the labels beside it.")
     texts: dict[int, np.ndarray] = {}
-    if table.block is not None and all(isinstance(f, Continuous) for f in schema.features):
+    if table.block is not None and all(map(_holds_numbers, schema.features)):
         codes = _encode_block(table.block, schema.features)
         columns: Any = {}
     else:
@@ -231,7 +232,12 @@ def _encode_feature(column: Column, feature: Feature, out: np.ndarray) -> None:
     if isinstance(feature, Categorical):
         encode_categorical(column, feature, out)
     else:
-        _encode_into(numbers(column, feature.name)[:, None], [feature], out[None])
+        found = moments(column, feature) if isinstance(feature, Moment) else numbers(column, feature.name)
+        _encode_into(found[:, None], [feature], out[None])
+
+
+def _holds_numbers(feature: Feature) -> bool:
+    return isinstance(feature, Continuous) and not isinstance(feature, Moment)
 
 
 def _encode_block(block: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
@@ -309,6 +315,60 @@ def numbers(column: Column, name: str) -> np.ndarray:
 def _each_number(values: np.ndarray, name: str) -> np.ndarray:
     found = [number(value) for value in values.tolist()]
     _require(None not in found, name, "numbers")
+    return np.array(found, np.float64)
+
+
+def moments(column: Column, feature: Moment) -> np.ndarray:
+    """A column of days or moments as the numbers that a feature holds, missing ones as NaN."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        return np.asarray(feature.number_of(*clocks(column)))
+    _require(isinstance(column, Coded) or holds_dates(column), feature.name, "dates")
+    if isinstance(column, pa.ChunkedArray) and pa.types.is_dictionary(column.type):
+        column = pa_compute.cast(column, column.type.value_type)
+    if isinstance(column, pa.ChunkedArray) and pa.types.is_temporal(column.type):
+        return _arrow_moments(column, feature)
+    coded = distinct(column, feature.name)
+    if isinstance(coded, np.ndarray):
+        return _each_moment(coded.tolist(), feature)
+    used = np.zeros(len(coded.entries), bool)
+    used[coded.rows] = True
+    values = np.full(len(used), np.nan)
+    values[used] = _each_moment(coded.entries[used].tolist(), feature)
+    return values[coded.rows]
+
+
+def holds_dates(column: Column) -> bool:
+    """Whether a column declares a type that dates can be of, text among them, or none."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "MOU"
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return is_text or pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_null(kind)
+
+
+def _arrow_moments(column: pa.ChunkedArray, feature: Moment) -> np.ndarray:
+    days, seconds = clocks(_without_zone(column))
+    if getattr(column.type, "tz", None) is not None:
+        # The day is that of the column's own zone; the moment is the same in all of them.
+        days, _ = clocks(_without_zone(pa_compute.local_timestamp(column)))
+    return np.asarray(feature.number_of(days, seconds))
+
+
+def _without_zone(column: pa.ChunkedArray) -> np.ndarray:
+    """Arrow's dates as numpy's, in the unit that they have."""
+    if pa.types.is_date32(column.type):
+        column, unit = pa_compute.cast(column, pa.int32()), "D"
+    elif pa.types.is_date64(column.type):
+        unit = "ms"
+    else:
+        unit = column.type.unit
+    raw = pa_compute.fill_null(pa_compute.cast(column, pa.int64()), np.iinfo(np.int64).min)
+    return np.asarray(raw.to_numpy().view(f"datetime64[{unit}]"))
+
+
+def _each_moment(values: Sequence[object], feature: Moment) -> np.ndarray:
+    found = [feature.number(value if isinstance(value, np.datetime64) else plain(value)) for value in values]
+    _require(None not in found, feature.name, "dates")
     return np.array(found, np.float64)
 
 

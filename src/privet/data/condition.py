@@ -31,7 +31,7 @@ import numpy as np
 
 from privet.data.codes import encode_number
 from privet.errors import QuestionError
-from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target, canonical
+from privet.schema import Categorical, Continuous, Feature, Label, Moment, Schema, Target, canonical
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 40
@@ -281,21 +281,37 @@ def _compared(feature: Feature | Label, sign: str, text: str) -> np.ndarray:
 
 def _numbers(feature: Continuous, text: str) -> tuple[np.ndarray, float]:
     """What stands in every cell, and a number to compare it with: cells themselves where they are wide."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    number = _number(feature, text)
+    is_date = isinstance(feature, Moment)
     if feature.is_open and not math.isfinite(number):
         raise QuestionError(f"{_shown(text)} is not a number.")
     if not feature.is_open and not feature.lower <= number <= feature.upper:
         raise QuestionError(
-            f"{_shown(text)} is not a number in the public range of {feature.name!r}.",
-            f"its values lie between {feature.lower:g} and {feature.upper:g}; others are clamped.",
+            f"{_shown(text)} is not a {'date' if is_date else 'number'} in the public range of "
+            f"{feature.name!r}.",
+            f"its values lie between {_told(feature, feature.lower)} and {_told(feature, feature.upper)}; "
+            "others are clamped.",
         )
     cells = np.arange(feature.n_cells)
     if feature.integer and not feature.is_open and feature.width == 1:
         return cells, number - feature.lower
     return cells, encode_number(number, feature)
+
+
+def _number(feature: Continuous, text: str) -> float:
+    """The number that a text is for a feature, NaN where it is none."""
+    if isinstance(feature, Moment):
+        found = feature.number(text)
+        return math.nan if found is None else found
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _told(feature: Continuous, value: float) -> str:
+    told = feature.shown(value)
+    return told if isinstance(told, str) else f"{told:g}"
 
 
 def _categories(feature: Feature) -> Sequence[object]:
@@ -325,12 +341,11 @@ def _as_number(text: str) -> str:
 
 def _state(feature: Feature | Label, word: str) -> np.ndarray:
     """The code of *missing* or *unknown* alone."""
-    codes = {
-        Continuous: {"missing": -1},
-        Categorical: {"missing": -2, "unknown": -1},
-        Label: {},
-        Target: {},
-    }[type(feature)]
+    codes: dict[str, int] = {}
+    if isinstance(feature, Categorical):
+        codes = {"missing": -2, "unknown": -1}
+    elif isinstance(feature, Continuous) and not isinstance(feature, Target):
+        codes = {"missing": -1}
     if word.lower() not in codes:
         known = " or ".join(codes)
         raise QuestionError(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privet.data.codes import code_dtype, encode_categorical, numbers
+from privet.data.codes import code_dtype, encode_categorical, moments, numbers
 from privet.data.columns import Column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE
@@ -23,11 +23,12 @@ from privet.data.opened import open_table
 from privet.data.sources import read_address
 from privet.data.table import csv_names, damaged
 from privet.data.text import CSV_SUFFIXES, UTF8, Place, TextFile, is_place, text_file
-from privet.data.values import number
+from privet.data.values import number, plain
 from privet.errors import DataError
-from privet.schema import Categorical, Feature, Label, Schema
+from privet.schema import Categorical, Continuous, Feature, Label, Moment, Schema
 
 NOT_A_NUMBER = "not a number"
+NOT_A_DATE = "not a date"
 TOO_MANY_ROWS = "rows above max_rows"
 FIELDS = "too many or too few fields"
 QUOTES = "a quote where none may stand"
@@ -175,15 +176,19 @@ def _outside(column: Column, feature: Feature) -> dict[str, np.ndarray]:
         missing = feature.n_codes - 2
         found = {"missing": codes == missing, "unknown": (codes == missing + 1) & (not feature.is_open)}
     else:
-        values, unreadable = _as_numbers(column, feature.name)
-        found = {"missing": np.isnan(values) & ~unreadable, NOT_A_NUMBER: unreadable}
+        values, unreadable = _as_numbers(column, feature)
+        wrong = NOT_A_DATE if isinstance(feature, Moment) else NOT_A_NUMBER
+        found = {"missing": np.isnan(values) & ~unreadable, wrong: unreadable}
         if not feature.is_open:
             found |= {"below": values < feature.lower, "above": values > feature.upper}
     return {kind: has for kind, has in found.items() if has.any()}
 
 
-def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _as_numbers(column: Column, feature: Continuous) -> tuple[np.ndarray, np.ndarray]:
     """A column as floats with NaN where there is none, and which fields were no numbers."""
+    if isinstance(feature, Moment):
+        return _as_moments(column, feature)
+    name = feature.name
     if isinstance(column, pa.ChunkedArray) and _is_text(column.type):
         found = [_float(text) for text in column.to_pylist()]
     elif isinstance(column, np.ndarray) and column.dtype.kind == "O":
@@ -192,6 +197,16 @@ def _as_numbers(column: Column, name: str) -> tuple[np.ndarray, np.ndarray]:
         values = numbers(column, name).astype(np.float64)
         return values, np.zeros(len(values), bool)
     return np.array(found, np.float64), np.array([value is None for value in found])
+
+
+def _as_moments(column: Column, feature: Moment) -> tuple[np.ndarray, np.ndarray]:
+    is_text = isinstance(column, pa.ChunkedArray) and _is_text(column.type)
+    if is_text or (isinstance(column, np.ndarray) and column.dtype.kind == "O"):
+        listed = column.to_pylist() if is_text else map(plain, column.tolist())
+        found = [feature.number(value) for value in listed]
+        return np.array(found, np.float64), np.array([value is None for value in found])
+    values = moments(column, feature)
+    return values, np.zeros(len(values), bool)
 
 
 def _is_text(kind: pa.DataType) -> bool:

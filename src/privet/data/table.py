@@ -30,7 +30,7 @@ from privet.data.text import (
     place_path,
 )
 from privet.errors import DataError, PrivetError
-from privet.schema import Continuous, Schema
+from privet.schema import Continuous, Moment, Schema
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,9 @@ def _first_line(path: Path, encoding: str) -> str:
 
 def csv_types(names: Sequence[str], schema: Schema) -> Mapping[str, pa.DataType]:
     """As what columns of a file of text are read: numbers by themselves, all else as it is written."""
-    continuous = {f.name for f in (*schema.features, schema.label) if isinstance(f, Continuous)}
-    return {name: pa.float64() if name in continuous else pa.string() for name in names}
+    columns = (*schema.features, schema.label)
+    numbers = {f.name for f in columns if isinstance(f, Continuous) and not isinstance(f, Moment)}
+    return {name: pa.float64() if name in numbers else pa.string() for name in names}
 
 
 def csv_batches(

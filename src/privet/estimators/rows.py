@@ -27,8 +27,8 @@ from privet.data.values import text
 from privet.errors import DataError, SchemaError
 from privet.schema import Scalar, Schema
 
-READABLE = "biufOUST"
-"""Kinds of arrays that rows can be read from: numbers, truth values, text, bytes, objects."""
+READABLE = "biufMOUST"
+"""Kinds of arrays that rows can be read from: numbers, truth values, dates, text, bytes, objects."""
 
 
 def with_labels(X: Any, y: Any, schema: Schema | None) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from privet.kernels.predict import LEAST_SHARE, RARE, SHARPNESS
 from privet.model.protocol import Model
 from privet.model.rules import branch
 from privet.model.tree import children
-from privet.schema import Categorical, Feature, Schema
+from privet.schema import Categorical, Continuous, Date, DateTime, Feature, Schema
 from privet.structure import Additive, CompleteTrees, LeafVotes
 
 DIALECTS = {"duckdb": "duckdb", "postgresql": "postgres"}
@@ -104,7 +104,7 @@ def _code(feature: Feature, column: str, literal: Callable[[Any], str]) -> str:
         cases += [f"WHEN {found} IN ({', '.join(listed)}) THEN {code}" for code, listed in texts.items()]
         return f"CASE {' '.join(cases)} ELSE {lookup.unknown} END"
     value, lower, upper = (
-        f"CAST({column} AS DOUBLE PRECISION)",
+        _value(feature, column),
         _number(feature.lower),
         _number(feature.upper),
     )
@@ -112,6 +112,15 @@ def _code(feature: Feature, column: str, literal: Callable[[Any], str]) -> str:
     cell = f"LEAST(CAST(FLOOR({scaled}) AS INTEGER), {feature.n_cells - 1})"
     absent = f"{column} IS NULL OR {value} = CAST('NaN' AS DOUBLE PRECISION)"
     return f"CASE WHEN {absent} THEN {feature.n_cells} ELSE {cell} END"
+
+
+def _value(feature: Continuous, column: str) -> str:
+    """A number, or the number of days or seconds since 1970 that a date or a moment stands for."""
+    if isinstance(feature, Date):
+        return f"CAST(CAST({column} AS DATE) - DATE '1970-01-01' AS DOUBLE PRECISION)"
+    if isinstance(feature, DateTime):
+        return f"CAST(EXTRACT(EPOCH FROM CAST({column} AS TIMESTAMP)) AS DOUBLE PRECISION)"
+    return f"CAST({column} AS DOUBLE PRECISION)"
 
 
 def _steps(model: Model) -> Iterator[Step]:

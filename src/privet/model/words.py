@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.schema import Categorical, Continuous, Feature
+from privet.schema import Categorical, Continuous, Feature, Moment
 
 MOST_NAMES = 6
 """Categories that a text lists before it says how many more there are."""
@@ -40,7 +40,10 @@ def condition_data(feature: Feature, mask: np.ndarray) -> dict[str, Any]:
         kept = [c for c, inside in zip(feature.categories, mask[:n], strict=True) if inside]
         return {"feature": feature.name, "categories": kept, "missing": bool(mask[n])}
     ranges = [
-        [None if a == 0 else feature.edge(a), None if b == feature.n_cells else feature.edge(b)]
+        [
+            None if a == 0 else feature.shown(feature.edge(a)),
+            None if b == feature.n_cells else feature.shown(feature.edge(b)),
+        ]
         for a, b in _runs(mask[:-1])
     ]
     return {"feature": feature.name, "ranges": ranges, "missing": bool(mask[-1])}
@@ -48,6 +51,8 @@ def condition_data(feature: Feature, mask: np.ndarray) -> dict[str, Any]:
 
 def written(feature: Continuous, value: float) -> str:
     """A number of a feature with as many digits as its range deserves."""
+    if isinstance(feature, Moment):
+        return feature.shown(value)
     if feature.integer:
         return f"{ceil(value - 1e-9):,}"
     digits = max(0, 3 - floor(log10(feature.upper - feature.lower)))

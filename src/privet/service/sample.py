@@ -24,7 +24,8 @@ def invented(schema: Schema, n: int) -> list[dict[str, Any]]:
 def _values(feature: Feature | Label | Target, n: int, random: np.random.Generator) -> list[Any]:
     if isinstance(feature, Continuous):
         drawn = random.uniform(feature.lower, feature.upper, n)
-        values = [int(value) for value in np.round(drawn)] if feature.integer else drawn.tolist()
+        numbers = [int(value) for value in np.round(drawn)] if feature.integer else drawn.tolist()
+        values = [feature.shown(value) for value in numbers]
     else:
         listed = feature.categories if isinstance(feature, Categorical) else feature.values
         values = [listed[place] for place in random.integers(0, len(listed), n)]

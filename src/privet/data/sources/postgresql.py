@@ -18,11 +18,13 @@ from privet.data.sources.source import Piece
 from privet.data.sources.sql import quoted, rows_of, select
 from privet.data.table import require_columns, wrong_type
 from privet.errors import DataError, PrivetError, SourceError
-from privet.schema import Continuous, Schema
+from privet.schema import Continuous, Moment, Schema
 
 SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 SETTINGS = (
     "SET LOCAL synchronize_seqscans = off",  # a scan would begin where another one is
+    "SET LOCAL DateStyle = ISO",
+    "SET LOCAL TimeZone = UTC",
     "SET LOCAL max_parallel_workers_per_gather = 0",  # workers hand in their rows as they come
 )
 
@@ -37,8 +39,9 @@ PLAIN = {
 """Types that are read as they are, and as what."""
 
 NUMBERS = ("numeric", "money")
-TEXTS = ("bpchar", "uuid")
-"""Types that are read as text: char(n) without the blanks that fill it up, and identifiers."""
+DATES = ("date", "timestamp", "timestamptz")
+TEXTS = ("bpchar", "uuid", *DATES)
+"""Types that are read as text: char(n) without the blanks that fill it up, identifiers, and dates."""
 
 LARGEST, LEAST = "1.7e308::numeric", "1e-300::numeric"
 
@@ -89,10 +92,13 @@ class PostgresSource:
         require_columns(self.names, columns)
         lost = SourceError("the database was lost while types were looked at.", "try again.")
         self._kinds |= attempt(partial(self._own_kinds, columns), self._faults, lost)
+        dates = {feature.name for feature in self._schema.features if isinstance(feature, Moment)}
         fields = []
         for name in columns:
             kind = self._kinds[name]
             if kind not in (*PLAIN, *NUMBERS, *TEXTS):
+                raise wrong_type(name, "numbers, text or truth values")
+            if kind in DATES and name not in dates:
                 raise wrong_type(name, "numbers, text or truth values")
             fields.append((name, pa.float64() if kind in NUMBERS else PLAIN.get(kind, pa.string())))
         require_kinds(pa.schema(fields), columns, self._schema)
