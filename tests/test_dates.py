@@ -284,6 +284,17 @@ def check_exports(model, frame, folder):
     np.testing.assert_allclose(shares, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["boosting", "count forest"])
+def test_ranges_that_are_far_too_wide_are_found_as_dates(name):
+    wide = Schema([Date("admitted", "0001-01-01", "9999-12-31"), DateTime("at", "1971-01-01", "9999-01-01")],
+                  SCHEMA.label)  # fmt: skip
+    frame, ill = people()
+    model = LEARNERS[name].set_params(schema=wide).fit(frame, ill)
+    told = [feature.told for feature in model.model_.schema.features]
+    assert all(isinstance(feature, Date | DateTime) for feature in model.model_.schema.features), told
+    assert (model.predict(frame) == ill).mean() > 0.7
+
+
 def test_questions_know_dates():
     frame, ill = people()
     rows = protect(frame, SCHEMA, Ledger().create("people", Budget(10_000)), ill)

@@ -8,7 +8,7 @@ would, and most rows of a feature are never far from such a place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 
 import numpy as np
@@ -97,7 +97,7 @@ def _ranged(feature: Continuous, low: float, high: float) -> Continuous:
     if feature.integer:
         lower = ceil(low)
         upper = max(ceil(high) - 1, lower + 1)
-    return Continuous(feature.name, lower, upper, feature.integer, feature.missing, declared=before)
+    return replace(feature, lower=lower, upper=upper, declared=before)
 
 
 def _segments(noisy_rows: np.ndarray, sd: float, n_rows: float, surely: bool) -> list[tuple[int, int]]:
