@@ -128,10 +128,14 @@ class Fit:
         """Rows by label, asked again while it is worth it, and the share of the budget that took."""
         n_features = len(self.protected.schema.features)
         totals, spent = self._open()
-        while share := further_share(self.purse, self._n_rows(totals), n_features, self.loss, spent):
+        while share := self._further_share(totals, n_features, spent):
             self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent = totals.merge(self._count_labels(share)), spent + share
         return totals, spent
+
+    def _further_share(self, totals: Totals, n_features: int, spent: Fraction) -> Fraction:
+        n_rows = self._n_rows(totals)
+        return further_share(self.purse, n_rows, n_features, self.loss.share_error(totals, n_rows), spent)
 
     def _count_labels(self, share: Fraction) -> Totals:
         noisy = self._ask(self.loss.label_rows(), share)

@@ -41,8 +41,8 @@ class Labels:
     leaf_kind: ClassVar[type[Question[Any]]] = LeafGradients
     """Question of a pass over trees."""
 
-    label_error: ClassVar[float] = 0.16
-    """Error of a class share, times the number of labels, beyond which the log loss suffers visibly."""
+    added_loss: ClassVar[float] = 0.02
+    """Part of the class prior's log loss that errors of the class shares may add to it."""
 
     finds_width: ClassVar[bool] = False
     """Whether gradients are clipped at a width that is to be found."""
@@ -68,6 +68,17 @@ class Labels:
     def n_columns(self) -> int:
         """Numbers that the first two kinds of questions have for each of their cells."""
         return self.n_labels
+
+    def share_error(self, totals: Totals | None = None, n_rows: float = 1.0) -> float:
+        """Error of a class share beyond which the log loss suffers visibly, were all alike without totals.
+
+        An error e of a share s adds e²/2s to the mean log loss; where e is more than s, about e.
+        """
+        shares = np.full(self.n_labels, 1 / self.n_labels) if totals is None else class_shares(totals, n_rows)
+        errors = np.geomspace(0.1, 1e-4, 100)
+        added = np.minimum(errors[:, None] ** 2 / (2 * shares), errors[:, None]).sum(axis=1)
+        few = np.flatnonzero(added <= -self.added_loss * (shares @ np.log(shares)))
+        return float(errors[few[0]] if len(few) else errors[0])
 
     def label_rows(self) -> Question[Any]:
         """The question that opens a fit."""

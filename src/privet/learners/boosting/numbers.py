@@ -123,7 +123,6 @@ class Numbers:
     bin_kind: ClassVar[type[Question[Any]]] = BinTargetRows
     shape_kind: ClassVar[type[Question[Any]]] = BinResiduals
     leaf_kind: ClassVar[type[Question[Any]]] = LeafResiduals
-    label_error: ClassVar[float] = 0.05
     finds_width: ClassVar[bool] = True
     clip: ClassVar[float] = 0.5
     curvature: ClassVar[float] = 1.0
@@ -140,6 +139,10 @@ class Numbers:
     def gradient_unit(self) -> float:
         """What a sum of residuals is worth as it is answered: widths in units."""
         return self.width / self.unit
+
+    def share_error(self, totals: Totals | None = None, n_rows: float = 1.0) -> float:
+        """Error of the mean, in half ranges, beyond which predictions suffer visibly."""
+        return 0.025
 
     def label_rows(self) -> Question[Any]:
         """The question that opens a fit."""
