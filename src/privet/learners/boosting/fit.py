@@ -33,6 +33,7 @@ from privet.learners.boosting.shapes import (
     Start,
     first_shapes,
     first_step,
+    spread,
     start_length,
 )
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
@@ -43,7 +44,7 @@ from privet.learners.whereabouts import Ranks
 from privet.model import AdditiveModel, AdditiveNumbers
 from privet.privacy import Budget
 from privet.privacy.question import Question
-from privet.privacy.questions.boosting import LeafRows
+from privet.privacy.questions.boosting import Gradients, LeafRows
 from privet.structure import Additive
 
 Answer = TypeVar("Answer")
@@ -73,7 +74,10 @@ class Fit:
         if plan.zoom_share:
             totals, ranks = self._zoom(plan.zoom_share, totals, n_rows)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, ranks)
-        intercept = InterceptFilter(start, n_rows)
+        moved = spread(
+            [m.shares for m in margins], [additive.shapes[where] for where in additive.bins.slices]
+        )
+        intercept = InterceptFilter(start, n_rows, moved)
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
         if plan.rounds:
@@ -128,14 +132,14 @@ class Fit:
         """Rows by label, asked again while it is worth it, and the share of the budget that took."""
         n_features = len(self.protected.schema.features)
         totals, spent = self._open()
-        while share := self._further_share(totals, n_features, spent):
+        while True:
+            n_rows = self._n_rows(totals)
+            self.loss = self.loss.told(totals, n_rows)
+            if not (share := further_share(self.purse, n_rows, n_features, self.loss, spent)):
+                break
             self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent = totals.merge(self._count_labels(share)), spent + share
         return totals, spent
-
-    def _further_share(self, totals: Totals, n_features: int, spent: Fraction) -> Fraction:
-        n_rows = self._n_rows(totals)
-        return further_share(self.purse, n_rows, n_features, self.loss.share_error(totals, n_rows), spent)
 
     def _count_labels(self, share: Fraction) -> Totals:
         noisy = self._ask(self.loss.label_rows(), share)
@@ -222,13 +226,15 @@ class Fit:
             plan.adapt_step,
         )
         where = [additive.bins.slices[j] for j in asked]
+        unit = self._gradient_step(self.loss.shape_kind, len(asked), plan.shape_pass_share)
         for _ in range(plan.shape_passes):
             noisy = self._ask_sums(self.loss.bin_gradients(additive, asked), plan.shape_pass_share)
             pooled, moves = steps.take([noisy[place] for place in where])
             values = additive.shapes.copy()
             for place, move in zip(where, moves, strict=True):
                 values[place] += move
-            change = intercept.step(pooled, steps.sum_variance)
+            moved = spread([margin.shares for margin in asked_margins], moves)
+            change = intercept.step(pooled, steps.sum_variance, moved, unit)
             additive = replace(additive, shapes=values, intercept=additive.intercept + change)
         return additive
 
@@ -268,18 +274,24 @@ class Fit:
         noisy_rows = self._ask(LeafRows(additive, plan.n_trees), rows_share)
         steps = LeafSteps(noisy_rows.values, n_rows, sd, plan, self.purse, self.loss)
         sum_variance = sd**2 * (1 << plan.depth) / plan.n_trees
+        unit = self._gradient_step(self.loss.leaf_kind, plan.n_trees, gradients_share)
         for _ in range(plan.tree_passes):
             noisy = self._ask_sums(self.loss.leaf_gradients(additive, plan.n_trees), gradients_share)
             leaves = additive.leaves.copy()
             pooled, move = steps.take(noisy, leaves[-plan.n_trees :])
             leaves[-plan.n_trees :] += move
-            change = intercept.step(pooled, sum_variance)
+            change = intercept.step(pooled, sum_variance, spread([*steps.shares], [*move]), unit)
             additive = replace(additive, leaves=leaves, intercept=additive.intercept + change)
         return additive, steps
 
     def _gradient_sd(self, n_shapes: int, share: Fraction) -> float:
         planned = self.loss.shape_kind.plan(self.purse.cost(share), n_shapes, self.loss.n_labels)
         return self.loss.gradient_unit * sd_of(planned)
+
+    def _gradient_step(self, kind: type[Gradients], n_blocks: int, share: Fraction) -> float:
+        """What a unit of gradients is worth in scores."""
+        change = kind.change(self.purse.cost(share), n_blocks, self.loss.n_labels)
+        return self.loss.gradient_unit * change.unit
 
     def _bands(self, plan: Plan, margins: Sequence[Margin], start: Start, shapes: Shapes) -> np.ndarray:
         """Posterior deviation of every shape's values, after the counts and the passes over it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,9 +25,13 @@ class Labels:
     Attributes
     ----------
     n_labels : int
+    shares, least : tuple of float
+        Of the labels as far as is known, and what they may be if rare; empty while nothing is known.
     """
 
     n_labels: int
+    shares: tuple[float, ...] = ()
+    least: tuple[float, ...] = ()
 
     label_kind: ClassVar[type[Question[Any]]] = LabelRows
     """Question that opens a fit."""
@@ -35,14 +39,17 @@ class Labels:
     bin_kind: ClassVar[type[Question[Any]]] = BinRows
     """Question of every feature's cells."""
 
-    shape_kind: ClassVar[type[Question[Any]]] = BinGradients
+    shape_kind: ClassVar[type[BinGradients]] = BinGradients
     """Question of a pass over shapes."""
 
-    leaf_kind: ClassVar[type[Question[Any]]] = LeafGradients
+    leaf_kind: ClassVar[type[LeafGradients]] = LeafGradients
     """Question of a pass over trees."""
 
     added_loss: ClassVar[float] = 0.02
     """Part of the class prior's log loss that errors of the class shares may add to it."""
+
+    common_variance: ClassVar[float] = 0.4
+    """Variance of a label, by that of equally frequent ones, from which on rows are worth as much: 1 in 9."""
 
     finds_width: ClassVar[bool] = False
     """Whether gradients are clipped at a width that is to be found."""
@@ -69,12 +76,37 @@ class Labels:
         """Numbers that the first two kinds of questions have for each of their cells."""
         return self.n_labels
 
-    def share_error(self, totals: Totals | None = None, n_rows: float = 1.0) -> float:
-        """Error of a class share beyond which the log loss suffers visibly, were all alike without totals.
+    def told(self, totals: Totals, n_rows: float) -> Labels:
+        """The same when some rows by label are known, unless they say too little even of common labels."""
+        fresh = Labels(self.n_labels)
+        if totals.sd / n_rows > fresh.share_error:
+            return fresh
+        shares = tuple(class_shares(totals, n_rows).tolist())
+        fewer = np.maximum(totals.rows - totals.sd, 0.0)
+        least = tuple(class_shares(Totals(fewer, totals.sd), n_rows).tolist())
+        # The rarer a label may be, the more of what was counted may be nothing but noise.
+        fewer += replace(fresh, shares=least).balance * (totals.rows - fewer)
+        least = tuple(class_shares(Totals(fewer, totals.sd), n_rows).tolist())
+        return replace(fresh, shares=shares, least=least)
+
+    @property
+    def balance(self) -> float:
+        """What a row is worth beside one of common labels: where one is rare, few rows tell anything."""
+        if self.n_labels < 2:
+            return 1.0
+        return min(self._variance(self.shares) / self._variance(()) / self.common_variance, 1.0)
+
+    def _variance(self, shares: tuple[float, ...]) -> float:
+        of = np.array(shares or [1 / self.n_labels] * self.n_labels)
+        return float(of @ (1 - of))
+
+    @property
+    def share_error(self) -> float:
+        """Error of a class share beyond which the log loss suffers visibly.
 
         An error e of a share s adds e²/2s to the mean log loss; where e is more than s, about e.
         """
-        shares = np.full(self.n_labels, 1 / self.n_labels) if totals is None else class_shares(totals, n_rows)
+        shares = np.array(self.least or [1 / self.n_labels] * self.n_labels)
         errors = np.geomspace(0.1, 1e-4, 100)
         added = np.minimum(errors[:, None] ** 2 / (2 * shares), errors[:, None]).sum(axis=1)
         few = np.flatnonzero(added <= -self.added_loss * (shares @ np.log(shares)))

@@ -121,8 +121,10 @@ class Numbers:
     n_columns: ClassVar[int] = 2
     label_kind: ClassVar[type[Question[Any]]] = TargetRows
     bin_kind: ClassVar[type[Question[Any]]] = BinTargetRows
-    shape_kind: ClassVar[type[Question[Any]]] = BinResiduals
-    leaf_kind: ClassVar[type[Question[Any]]] = LeafResiduals
+    shape_kind: ClassVar[type[BinResiduals]] = BinResiduals
+    leaf_kind: ClassVar[type[LeafResiduals]] = LeafResiduals
+    share_error: ClassVar[float] = 0.025
+    balance: ClassVar[float] = 1.0
     finds_width: ClassVar[bool] = True
     clip: ClassVar[float] = 0.5
     curvature: ClassVar[float] = 1.0
@@ -139,10 +141,6 @@ class Numbers:
     def gradient_unit(self) -> float:
         """What a sum of residuals is worth as it is answered: widths in units."""
         return self.width / self.unit
-
-    def share_error(self, totals: Totals | None = None, n_rows: float = 1.0) -> float:
-        """Error of the mean, in half ranges, beyond which predictions suffer visibly."""
-        return 0.025
 
     def label_rows(self) -> Question[Any]:
         """The question that opens a fit."""
@@ -206,6 +204,10 @@ class Numbers:
         """What is released."""
         told = self.released(additive)
         return AdditiveNumbers(told, bin_shares, self.unit * bands, schema, card, self.sizes)
+
+    def told(self, totals: Totals, n_rows: float) -> Numbers:
+        """The same: a mean is as hard to tell wherever it is."""
+        return self
 
     def about(self, totals: Totals, n_rows: float) -> Numbers:
         """The same about the noisy mean; its width is a guess."""

@@ -22,6 +22,9 @@ MOST_FIRST = Fraction(1, 20)
 FEW_ROWS = 4
 """Rows by standard deviation of a cell's noise below which the features say next to nothing."""
 
+WORTH_ASKING = Fraction(5, 4)
+"""Share that labels should have, by what they had, from which on they are asked again."""
+
 FEW_FOR_GAUSSIAN, MOST_RATIO = 12.0, 1.5
 """Where Gaussian noise begins to pay: see `prefers_pure`."""
 
@@ -101,7 +104,7 @@ def openings(budget: Budget, schema: Schema, settled: Purse | None = None) -> li
     if settled is not None:
         return [Opening(budget, loss, 2 * LEAST_LABEL_SHARE, (settled,))]
     unknown, pure = 2 * LEAST_LABEL_SHARE, Purse(budget.epsilon, True)
-    share = unknown if bound is None else _label_share(pure, bound, n_features, loss.share_error())
+    share = unknown if bound is None else _label_share(pure, bound, n_features, loss)
     in_pure = Opening(budget, loss, max(share, LEAST_LABEL_SHARE), (pure,))
     if not budget.delta or too_wide(budget, n_features):
         return [in_pure]
@@ -114,21 +117,18 @@ def openings(budget: Budget, schema: Schema, settled: Purse | None = None) -> li
     return [*([either] if either.spent(gaussian) <= MOST_FIRST else []), in_rho, in_pure]
 
 
-def further_share(purse: Purse, n_rows: float, n_features: int, error: float, spent: Fraction) -> Fraction:
-    """Share of one more count of the labels, or 0 where the counts so far will do.
-
-    ``error`` is what a label's share may be wrong by.
-    """
-    wanted = _label_share(purse, n_rows, n_features, error)
-    return wanted - spent if wanted > 2 * spent else Fraction(0)
+def further_share(purse: Purse, n_rows: float, n_features: int, loss: Loss, spent: Fraction) -> Fraction:
+    """Share of one more count of the labels, or 0 where the counts so far will do."""
+    wanted = _label_share(purse, n_rows, n_features, loss)
+    return wanted - spent if wanted > WORTH_ASKING * spent else Fraction(0)
 
 
 def further_shares(
     purse: Purse, n_rows: float, n_features: int, loss: Loss, spent: Fraction
 ) -> list[Fraction]:
-    """Shares of all further counts of the labels, were every answer to say ``n_rows`` and labels alike."""
+    """Shares of all further counts of the labels, were every answer to say ``n_rows``."""
     shares: list[Fraction] = []
-    while share := further_share(purse, n_rows, n_features, loss.share_error(), sum(shares, spent)):
+    while share := further_share(purse, n_rows, n_features, loss, sum(shares, spent)):
         shares.append(share)
     return shares
 
@@ -138,11 +138,11 @@ def label_charges(purse: Purse, loss: Loss, share: Fraction, spent: Fraction) ->
     return [loss.label_kind.plan(purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
 
 
-def _label_share(purse: Purse, n_rows: float, n_features: int, error: float) -> Fraction:
+def _label_share(purse: Purse, n_rows: float, n_features: int, loss: Loss) -> Fraction:
     """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
     per_row = 1 / (purse.strength * max(n_rows, 1.0))
     cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
-    most = Fraction(FEW_ROWS * cell_noise).limit_denominator(100)
-    needed = per_row / error
+    most = Fraction(FEW_ROWS * cell_noise / loss.balance).limit_denominator(100)
+    needed = per_row / loss.share_error
     enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
     return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)

@@ -209,7 +209,7 @@ def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction]:
 
 def _gaussian_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan:
     """Noise adds up slowly here: many passes over many trees."""
-    evidence = n_rows * purse.strength
+    evidence = n_rows * loss.balance * purse.strength
     rounds = int(np.clip(round(log2(max(evidence / 100, 1.01))), 1, 4))
     wanted = min(round(log2(max(evidence / 60, 1))), floor(log2(max(n_rows / 40, 1))))
     several = loss.n_labels > 2
@@ -238,7 +238,7 @@ def _gaussian_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> 
 def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan:
     """Noise adds up fast here: few passes, few trees, and none where they would drown in it."""
     clip = loss.clip
-    evidence = n_rows * purse.strength / (n_features * sqrt(2) * clip)
+    evidence = n_rows * loss.balance * purse.strength / (n_features * sqrt(2) * clip)
     plan = Plan(
         *_shares("0.4", "0"),
         cell_mass=2.0,

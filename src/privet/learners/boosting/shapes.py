@@ -24,7 +24,7 @@ SHAPE_LENGTH = 0.6
 """Distance, in shares of the rows, over which a shape forgets itself."""
 
 INTERCEPT_DRIFT = 0.1
-"""By how much the right intercept may move while other parts of the model change."""
+"""By how much the right intercept may move while other parts of the model change: at most as far."""
 
 LONGEST_STEP = 0.6
 LEFT_OVER = 0.7
@@ -57,10 +57,11 @@ class Start:
         if len(shares) > 2:
             logs = np.log(shares)
             return cls(shares, logs - logs.mean(), float((shares * (1 - shares)).mean()), variance)
-        rarer = min(float(shares.min()), 0.5)
+        # Of a share that is uncertain the larger: a curvature that is too small makes steps too long.
+        rarer = min(float(shares.min()) + sd, 0.5)
         p = rarer / (2 * (1 - rarer))
         score = unlinked(float(shares[-1]))
-        return cls(shares, np.array([score]), max((1 - rarer) * p * (1 - p), 0.03), variance[:1])
+        return cls(shares, np.array([score]), (1 - rarer) * p * (1 - p), variance[:1])
 
     def gradients(self, margin: Margin) -> tuple[np.ndarray, np.ndarray]:
         """Sums of gradients by bin at the start, centred, and the variance of their noise."""
@@ -245,18 +246,28 @@ class InterceptFilter:
     ----------
     start : Start
     n_rows : float
+    moved : float
+        How far scores are from the intercept alone.
     """
 
-    def __init__(self, start: Start, n_rows: float) -> None:
+    def __init__(self, start: Start, n_rows: float, moved: float) -> None:
         self._variance = start.variance
+        self._moved = moved
         # The Hessian diag(p) − p·pᵀ of several labels sends g/p to g, since the entries of g sum to 0.
         several = len(start.intercept) > 1
-        self._weight = n_rows * (start.shares if several else np.array([start.curvature]))
+        self._per_row = start.shares if several else np.array([start.curvature])
+        self._weight = n_rows * self._per_row
 
-    def step(self, noisy_sum: np.ndarray, sum_variance: float) -> np.ndarray:
-        """Change of the intercept after an answer."""
-        self._variance = self._variance + INTERCEPT_DRIFT**2
-        trusted = self._variance / (self._variance + sum_variance / self._weight**2)
+    def step(self, noisy_sum: np.ndarray, sum_variance: float, moved: float, unit: float) -> np.ndarray:
+        """Change of the intercept after an answer, after which other parts of the model move too.
+
+        Where gradients are told in units, those of rows without a rare label are mostly less than half
+        of one: nothing is left of them, and the label seems more frequent than it is.
+        """
+        self._variance = self._variance + min(INTERCEPT_DRIFT, self._moved) ** 2
+        self._moved = moved
+        rounded = np.minimum(unit / 2 / self._per_row, 1.0) ** 2
+        trusted = self._variance / (self._variance + sum_variance / self._weight**2 + rounded**2)
         # At most half a Newton step: the curvature was taken at the start.
         gain = np.minimum(trusted, 0.5)
         self._variance = (1 - gain) * self._variance
@@ -339,6 +350,11 @@ class ShapeSteps:
         if self._adapt and not first:
             self._step = wanted
         return 0.0
+
+
+def spread(shares: Sequence[np.ndarray], moves: Sequence[np.ndarray]) -> float:
+    """Deviation over the rows of the sum of some moves, were they independent."""
+    return sqrt(sum(part @ (move**2).mean(axis=1) for part, move in zip(shares, moves, strict=True)))
 
 
 def _inner(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:

@@ -100,6 +100,7 @@ class LeafSteps:
         rows = np.maximum(noisy_rows, 0.15 * n_rows / n_leaves)
         self.shares = rows / rows.sum(axis=1, keepdims=True)
         self._weight = rows[..., None] * loss.curvature
+        self._part = loss.balance
         self._sd = sd
         self._plan = plan
         averaged = n_trees ** ((AVERAGED - 1) / 2) / sqrt(plan.tree_passes)
@@ -117,7 +118,9 @@ class LeafSteps:
         if self._scale is None:
             self._scale = self._prior_scale(centred)
         plan, weight, scale = self._plan, self._weight, self._scale**2
-        gain = weight * scale / (weight**2 * scale + self._variance + weight)
+        # Shrunk as what is likely to be seen, in steps that are safe wherever rows are.
+        seen = self._part * weight
+        gain = self._part * seen * scale / (seen**2 * scale + self._variance + seen)
         pull = plan.pull * (self._variance / weight + 1) / scale
         force = plan.tree_step / len(leaves) * gain * (centred - pull * leaves)
         self._velocity = plan.momentum * self._velocity + force
@@ -129,7 +132,7 @@ class LeafSteps:
             return self._plan.tree_scale
         n_leaves, n_scores = centred.shape[1:]
         energy = (centred**2).sum(axis=2) / max(n_scores - 1, 1)
-        weight = self._weight[..., 0]
+        weight = self._part * self._weight[..., 0]
         noise = self._sd**2 + weight
         trust = noise**-2
         excess = (trust * weight**2 * (energy - noise * (1 - 1 / n_leaves))).sum()
