@@ -71,6 +71,8 @@ COMMANDS = {
     "schema": "schema",
     "party": "party",
     "serve": "serve",
+    "owner": "owner",
+    "verify": "verify",
     "audit": "audit",
     "study": "study",
     "demo": "demo",

@@ -285,4 +285,4 @@ def _number(value: Any, name: str) -> str | None:
     number = exact(value, name)
     if not 0 <= number <= 10**6:
         raise ServiceError(f"{name} must lie between 0 and 1,000,000.")
-    return str(number)
+    return str(value)
