@@ -113,7 +113,7 @@ def test_the_plan_is_what_a_fit_asks():
         tree = fitted(shares=shares)
         planned = [charge.to_dict() for charge in tree.plan(SCHEMA).questions]
         assert planned == tree.privacy_card_.questions
-        assert tree.plan(SCHEMA).questions[2].noise_sd is None
+        assert tree.plan(SCHEMA).questions[3].noise_sd is None
 
 
 def test_growth_that_stops_early_leaves_the_rest_spent():

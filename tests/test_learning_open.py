@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -73,7 +73,7 @@ def test_ranges_nobody_stated_are_found_in_pure_epsilon(learner):
     fitted = learner(epsilon=1.0, schema=RANGES).fit(X, Y)
     income, born = fitted.model_.schema.features
     assert 0 < income.lower < 10_000 and 50_000 < income.upper < 10**7
-    assert 1500 < born.lower < 1940 and 2004 <= born.upper < 4000
+    assert 700 < born.lower < 1940 and 2004 <= born.upper < 4000
     assert fitted.model_.schema.declared == RANGES
     assert auc(fitted) > 0.7
     told = fitted.privacy_card_.questions[0]["question"]
@@ -220,11 +220,11 @@ def placed(feature, values, sd, rng):
 @pytest.mark.parametrize(
     ("feature", "values", "low", "high"),
     [
-        (Continuous("x"), np.linspace(3, 5, 5000), (2, 3), (5, 8)),
-        (Continuous("x"), -np.linspace(3, 5, 5000), (-8, -5), (-3, -2)),
-        (Continuous("x"), np.linspace(-1, 1, 5000), (-2, -1), (1, 2)),
-        (Continuous("x", 0, 1e9), np.repeat([0.0, 2e4, 5e4], 2000), (0, 0), (5e4, 1e5)),
-        (Integer("x", 0, 10**6), np.arange(1950, 2010).repeat(90), (1000, 1950), (2009, 4000)),
+        (Continuous("x"), np.linspace(3, 5, 5000), (1, 3), (5, 16)),
+        (Continuous("x"), -np.linspace(3, 5, 5000), (-16, -5), (-3, -1)),
+        (Continuous("x"), np.linspace(-1, 1, 5000), (-4, -1), (1, 4)),
+        (Continuous("x", 0, 1e9), np.repeat([0.0, 2e4, 5e4], 2000), (0, 0), (5e4, 2e5)),
+        (Integer("x", 0, 10**6), np.arange(1950, 2010).repeat(90), (700, 1950), (2009, 4100)),
     ],
 )
 def test_the_range_that_is_found_holds_people_and_little_else(feature, values, low, high):
@@ -255,8 +255,7 @@ def test_ranks_rise_and_lie_between_0_and_1(lower, width, integer, seed):
     rng = np.random.default_rng(seed)
     if integer:
         lower, width = int(lower), int(width) + 1
-    if lower + width == lower:
-        return
+    assume(width > max(abs(lower) * 1e-6, 1e-200))
     feature = Continuous("x", lower, lower + width, integer)
     n = len(line_edges(feature)) - 1
     place = found_place(feature, rng.laplace(0, 1, n) + 100 * (rng.random(n) < 0.1), 1.0, 500)

@@ -83,8 +83,8 @@ class CountForest(Learner):
         Whether every tree counts all rows, the budget shared, or each its own random part, with all
         of it.
     zoom : bool
-        For "adaptive": look first where people are within the public ranges, for 3 % of the budget, so that
-        thresholds lie there however wide these are.
+        For "adaptive": look first where people are within the public ranges, for a few percent of the budget,
+        so that thresholds lie there however wide these are.
     schema : Schema, path, dict or "from-data"
     random_state : int, RandomState or None
         Fixes the public structure, and the draws of a way of voting that has some. Never the noise.

@@ -49,7 +49,7 @@ class CountingTree(Learner):
     max_depth : int, optional
         By default 5, or for sum queries as many as there are features.
     n_bins : int
-        Bins that a continuous feature is cut into: equally wide, or where people are, equally full.
+        Bins that a continuous feature is cut into: equally wide, or in a range that was found, equally full.
     zoom : bool
         As in `GreedyTreeClassifier`.
     schema : Schema, path, dict or "from-data"

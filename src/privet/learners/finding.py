@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from privet.learners.purse import Purse, sd_of
 from privet.learners.whereabouts import Place, Ranks, found_place, line_edges
 from privet.model import PrivacyCard
 from privet.privacy import Charge, Protected
+from privet.privacy.questions.columns import RowCount
 from privet.privacy.questions.finding import CommonValues, RangeRows, threshold
 from privet.schema import MAX_CATEGORIES, Categorical, Continuous, Feature, Schema
 from privet.structure import Bins
@@ -25,8 +27,14 @@ from privet.structure import Bins
 RANGE_SHARE, VALUE_SHARE = Fraction(1, 10), Fraction(1, 20)
 """What finding open ranges, and open categories, has of the budget."""
 
-ZOOM_SHARE = Fraction(3, 100)
-"""What looking where people are has of it, where all ranges are stated."""
+COUNT_SHARE = Fraction(1, 100)
+"""What the number of rows has of it, where all ranges are stated, to see whether looking pays."""
+
+ENOUGH_ROWS = 25
+"""Rows by deviation of a cell's noise with which that question tells where people are."""
+
+MOST_ZOOM = 6
+"""Hundredths of the budget that it may have; where they would not be enough it is not asked."""
 
 FINDING_PART = Fraction(1, 10)
 """Part of δ that is set aside to find values."""
@@ -76,7 +84,8 @@ class Search:
     ----------
     schema : Schema
     ranges, values : tuple of int
-        Features whose whereabouts, and whose common values, are asked for.
+        Features whose whereabouts, and whose common values, are asked for; where all ranges are stated the
+        former are, if rows are enough.
     purse : Purse
         The whole budget.
     delta : Fraction
@@ -90,21 +99,29 @@ class Search:
     delta: Fraction
 
     @property
-    def spent(self) -> Fraction:
-        """Share of the budget."""
-        return self._range_share + (VALUE_SHARE if self.values else 0)
+    def counts(self) -> bool:
+        """Whether rows are counted first, to see whether anything is worth asking."""
+        return bool(self.ranges) and not self._open_ranges
 
-    @property
-    def rest(self) -> Purse:
+    def range_share(self, n_rows: float) -> Fraction:
+        """Share of the question where people are, for a noisy or public number of rows."""
+        if not self.counts:
+            return RANGE_SHARE if self.ranges else Fraction(0)
+        sd = sd_of(RangeRows.plan(self.purse.cost(Fraction(1)), len(self.ranges)))
+        needed = ENOUGH_ROWS * sd / max(n_rows, 1.0)
+        wanted = ceil(100 * min(needed if self.purse.pure else needed**2, 1.0))
+        return Fraction(wanted, 100) if wanted <= MOST_ZOOM else Fraction(0)
+
+    def rest(self, n_rows: float) -> Purse:
         """What the learner goes on with."""
-        return Purse(self.purse.total * (1 - self.spent), self.purse.pure)
+        spent = self.range_share(n_rows) + self.counts * COUNT_SHARE + bool(self.values) * VALUE_SHARE
+        return Purse(self.purse.total * (1 - spent), self.purse.pure)
 
-    @property
-    def charges(self) -> list[Charge]:
+    def charges(self, n_rows: float) -> list[Charge]:
         """The questions, in order; refused where no δ pays for one."""
-        charges = []
-        if self.ranges:
-            charges.append(RangeRows.plan(self.purse.cost(self._range_share), len(self.ranges)))
+        charges = [RowCount().charge(self.schema, self.purse.cost(COUNT_SHARE))] * self.counts
+        if share := self.range_share(n_rows):
+            charges.append(RangeRows.plan(self.purse.cost(share), len(self.ranges)))
         if self.values:
             cost = self.purse.cost(VALUE_SHARE).with_delta(self.delta)
             threshold(cost, len(self.values))
@@ -119,9 +136,8 @@ class Search:
             facts["ranges to be found"] = len(opened)
         if self.values:
             facts["lists of categories to be found"] = len(self.values)
-            facts["rows that a category needs to be found, about"] = threshold(
-                self.charges[-1].cost, len(self.values)
-            )
+            cost = self.charges(1)[-1].cost
+            facts["rows that a category needs to be found, about"] = threshold(cost, len(self.values))
         return facts
 
     @property
@@ -139,12 +155,6 @@ class Search:
     @property
     def _open_ranges(self) -> list[int]:
         return [j for j in self.ranges if self.schema.features[j].is_open]
-
-    @property
-    def _range_share(self) -> Fraction:
-        if not self.ranges:
-            return Fraction(0)
-        return RANGE_SHARE if self._open_ranges else ZOOM_SHARE
 
 
 def search_of(schema: Schema, purse: Purse, delta: Fraction, zooms: bool) -> Search | None:
@@ -164,8 +174,8 @@ def _is_asked(feature: Feature, zooms: bool) -> bool:
     return zooms and feature.n_cells > FEW_VALUES and len(line_edges(feature)) > FEWEST_CELLS
 
 
-def find(protected: Protected, search: Search) -> tuple[Protected, Ranks]:
-    """Charge the whole fit, ask, and return the rows as they are read under what was found.
+def find(protected: Protected, search: Search) -> tuple[Protected, Purse, Ranks]:
+    """Charge the whole fit, ask, and return the rows under what was found, and what is left to spend.
 
     Privacy
     -------
@@ -174,19 +184,35 @@ def find(protected: Protected, search: Search) -> tuple[Protected, Ranks]:
     """
     schema = protected.schema
     rows = protected.under(schema.filled({j: _range(schema, j).opened for j in search.ranges}))
-    rows.reserve([*search.charges, Charge(REST, search.purse.cost(1 - search.spent))])
-    charges = iter(search.charges)
+    n_rows = float("inf")
+    if search.counts:
+        count = search.charges(1)[0]
+        left = search.purse.cost(1 - COUNT_SHARE).with_delta(search.delta)
+        rows.reserve([count, Charge(REST, left)])
+        n_rows = float(rows.ask(RowCount(), count.cost).values.sum())
+        rows.refine(_planned(search, n_rows)[1:])
+    else:
+        rows.reserve(_planned(search, n_rows))
     found: dict[int, Feature] = {}
     ranks: list[np.ndarray | None] = [None] * len(schema.features)
-    if search.ranges:
-        for j, place in _places(rows, search, next(charges)).items():
-            ranks[j] = place.ranks
-            if place.feature is not schema.features[j]:
-                found[j] = place.feature
-    if search.values:
-        common = rows.ask(CommonValues(search.values), next(charges).cost)
-        found |= {j: _listed(schema.features[j], common, j) for j in search.values}
-    return rows.under(schema.filled(found)), ranks
+    for charge in search.charges(n_rows):
+        if charge.kind is RangeRows:
+            for j, place in _places(rows, search, charge).items():
+                ranks[j] = place.ranks
+                if place.feature is not schema.features[j]:
+                    found[j] = place.feature
+        elif charge.kind is CommonValues:
+            common = rows.ask(CommonValues(search.values), charge.cost)
+            found |= {j: _listed(schema.features[j], common, j) for j in search.values}
+    return rows.under(schema.filled(found)), search.rest(n_rows), ranks
+
+
+def _planned(search: Search, n_rows: float) -> list[Charge]:
+    return [*search.charges(n_rows), _reserve(search.rest(n_rows))]
+
+
+def _reserve(rest: Purse) -> Charge:
+    return Charge(REST, rest.cost(Fraction(1)))
 
 
 def _range(schema: Schema, j: int) -> Continuous:

@@ -56,8 +56,8 @@ class GreedyTree(Learner):
         How the budget is shared. "paper" gives every question the same, and asks for a threshold of every
         continuous feature before it asks for the feature; "default" chooses both at once.
     zoom : bool
-        Look first where people are within the public ranges, for 3 % of the budget, so that thresholds lie
-        there however wide these are.
+        Look first where people are within the public ranges, for a few percent of the budget, so that
+        thresholds lie there however wide these are.
     schema : Schema, path, dict or "from-data"
     account : Account, optional
     verbose : bool

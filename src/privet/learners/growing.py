@@ -72,7 +72,8 @@ class Growth:
 def split_menu(schema: Schema, continuous: str, n_bins: int, ranks: Ranks = ()) -> Menu:
     """What every feature of a schema offers: thresholds if it is continuous and not cut into bins.
 
-    Where ranks are known, thresholds lie between cells of about equal mass, and bins are equally full.
+    Where ranks are known, thresholds lie between cells of about equal mass, and bins of a range that was
+    found are equally full.
     """
     tables: list[np.ndarray | None] = []
     highest, children = [], []
@@ -84,7 +85,8 @@ def split_menu(schema: Schema, continuous: str, n_bins: int, ranks: Ranks = ()) 
             highest.append(n_cells - 1 + feature.missing)
             children.append(2)
         else:
-            cut = _branches(feature, n_bins, known)
+            # Bins are as wide as each other in a range that its owner stated.
+            cut = _branches(feature, n_bins, known if feature.declared else None)
             highest.append(0)
             children.append(int(cut.max()) + 1)
         tables.append(cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,19 +37,19 @@ class Learner(ABC):
         search = self.search(protected.schema)
         if search is None:
             return self._learn(Given(protected, self.purse, self.stamp(protected)))
-        for charge in self._known_charges(search.guessed, search.rest):
+        for charge in self._known_charges(search.guessed, search.rest(math.inf)):
             _ = charge.law
         protected.note_learner(self.name)
-        rows, ranks = find(protected, search)
-        return self._learn(Given(rows, search.rest, self.stamp(rows, before), ranks, True))
+        rows, purse, ranks = find(protected, search)
+        return self._learn(Given(rows, purse, self.stamp(rows, before), ranks, True))
 
     def outline(self, schema: Schema, n_rows: float) -> FitPlan:
         """What `learn` would ask and build, by the functions that it plans with itself."""
         search = self.search(schema)
         if search is None:
             return self._outline(schema, n_rows, self.purse, False)
-        rest = self._outline(search.guessed, n_rows, search.rest, True)
-        questions, passes = [*search.charges, *rest.questions], "passes over the rows"
+        rest = self._outline(search.guessed, n_rows, search.rest(n_rows), True)
+        questions, passes = [*search.charges(n_rows), *rest.questions], "passes over the rows"
         facts = {**rest.facts, passes: len(questions), **search.facts}
         return replace(rest, budget=self.budget_for(schema), questions=questions, facts=facts)
 

@@ -1,6 +1,6 @@
 """Where people are on the line of numbers, by noisy rows in cells that are narrow near zero and wide far off.
 
-The cells are quarters of octaves on both sides of zero, so that a range which is a million times too wide has
+The cells are halves of octaves on both sides of zero, so that a range which is a million times too wide has
 a few dozen of them more than one that fits. People are where neighbouring cells hold more rows than noise
 would, and most rows of a feature are never far from such a place.
 """
@@ -21,8 +21,8 @@ Ranks = Sequence[np.ndarray | None]
 LEAST_POWER, MOST_POWER = -30, 60
 """Octaves that are cut into cells; what is nearer to zero, or farther off, has a cell on each side."""
 
-QUARTERS = 4
-"""Cells of an octave."""
+PARTS = 2
+"""Cells of an octave, equally wide."""
 
 DRIFT, CERTAIN = 1.0, 2.0
 """Deviations of noise that a cell must hold to be worth having, and a segment as a whole."""
@@ -50,8 +50,8 @@ EVEN = 0.35
 def line_edges(feature: Continuous) -> np.ndarray:
     """Codes of the whole line at which cells begin, then the number of codes, within the feature's bounds."""
     octaves = np.arange(0 if feature.integer else LEAST_POWER, MOST_POWER) + 1023
-    steps = 1 << (FRACTION_BITS - 2)
-    beside = (octaves[:, None] << FRACTION_BITS) + steps * np.arange(QUARTERS)
+    cells = (1 << FRACTION_BITS) // PARTS
+    beside = (octaves[:, None] << FRACTION_BITS) + cells * np.arange(PARTS)
     beside = np.append(beside.ravel(), (MOST_POWER + 1023) << FRACTION_BITS)
     zero, line = CELLS_BESIDE_ZERO, feature.opened
     inner = np.concatenate([zero - beside[::-1], [zero], zero + beside])
