@@ -199,8 +199,8 @@ def test_seed_fixes_the_structure(call):
         ["budget", "grant", "people.csv", "--epsilon", "2"],
         ["budget", "history", "people.csv"],
         ["budget", "create", "people.csv", "--name", "again", "--epsilon", "2", "--delta", "1e-6"],
-        ["schema", "draft", "people.csv"],
-        ["schema", "draft", "people.csv", "--out", "other"],
+        ["schema", "draft", "people.csv", "--from-values"],
+        ["schema", "draft", "people.csv", "--from-values", "--out", "other"],
         ["schema", "check", "people.csv", "--schema", "schema.json"],
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
@@ -408,7 +408,7 @@ def test_a_damaged_table_is_refused_and_costs_nothing(name, call):
     for arguments in (
         fit_arguments(name),
         ["schema", "check", name, "--schema", "schema.json"],
-        ["schema", "draft", name],
+        ["schema", "draft", name, "--from-values"],
     ):
         code, _, error = call(*arguments)
         assert code == 3 and "Hint: " in error
@@ -493,13 +493,15 @@ def test_passes_of_boosting_are_planned_and_asked(call):
 
 
 def test_draft_warns_loudly_and_can_be_fitted_with(call):
-    code, text, error = call("schema", "draft", "people.csv", "--label", "ill", "--out", "draft.json")
+    code, text, error = call(
+        "schema", "draft", "people.csv", "--from-values", "--label", "ill", "--out", "draft.json"
+    )
     assert code == 0 and "MUST BE PUBLIC" in error and "draft.json" in text
     assert Schema.load("draft.json").label == SCHEMA.label
     assert call(*fit_arguments(schema="draft.json"))[0] == 0
-    code, text, _ = call("schema", "draft", "people.csv", "--label", "town", "--omit", "ill")
+    code, text, _ = call("schema", "draft", "people.csv", "--from-values", "--label", "town", "--omit", "ill")
     assert code == 0 and [f["name"] for f in json.loads(text)["features"]] == ["age"]
-    code, _, error = call("schema", "draft", "people.csv", "--omit", "height")
+    code, _, error = call("schema", "draft", "people.csv", "--from-values", "--omit", "height")
     assert code == 3 and "'height' is missing" in error
 
 
@@ -511,7 +513,7 @@ def test_draft_warns_loudly_and_can_be_fitted_with(call):
 def test_a_draft_finds_every_value_of_its_own_sample(written, values, call):
     lines = [[age, written[town == "north"], written[ill == "yes"]] for age, town, ill in rows()]
     write_csv(Path("people.csv"), lines)
-    call("schema", "draft", "people.csv", "--out", "draft.json")
+    call("schema", "draft", "people.csv", "--from-values", "--out", "draft.json")
     assert Schema.load("draft.json").label.values == values
     code, text, _ = call("schema", "check", "people.csv", "--schema", "draft.json", "--json")
     assert code == 0 and not any(json.loads(text)["exact_counts_for_the_owner_only"].values())

@@ -204,7 +204,7 @@ def test_commands_take_a_separator_an_encoding_and_standard_input(call):
     score = ["score", "m", "people.csv", "--epsilon", 1, *FORM]
     assert call(*score)[0] == 0
     assert call("schema", "check", "people.csv", "--schema", "schema.json", *FORM)[0] == 0
-    assert call("schema", "draft", "people.csv", "--omit", "id", *FORM)[0] == 0
+    assert call("schema", "draft", "people.csv", "--from-values", "--omit", "id", *FORM)[0] == 0
     code, text, _ = call("schema", "check", "people.csv", "--schema", "schema.json", "--separator", ";")
     assert code == 3 and "not in UTF-8" in text
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from privet.cli.arguments import Data, Encoding, Json, SchemaFile, Separator, open_place
 from privet.cli.output import out, require_new_file, show_json, table, warn
-from privet.data.draft import draft_schema
+from privet.data.draft import SampleDraft, draft_schema
+from privet.data.header import (
+    CATEGORY,
+    INTEGER,
+    NUMBER,
+    HeaderDraft,
+    declared_kinds,
+    draft_from_header,
+)
 from privet.data.outside import NOT_A_DATE, NOT_A_NUMBER, TOO_MANY_ROWS, Outside, find_outside
+from privet.data.text import Place
+from privet.errors import SchemaError
 from privet.schema import Schema
 
 app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)
@@ -29,15 +40,33 @@ OWNER_ONLY = (
 REFUSED = (NOT_A_DATE, NOT_A_NUMBER, TOO_MANY_ROWS)
 
 
+Columns = list[str] | None
+
+
+def _columns(help: str) -> Any:
+    return typer.Option(metavar="COLUMN", help=help + " may be repeated, or commas between names.")
+
+
 @app.command()
 def draft(
     data: Data,
     label: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column to predict; by default the last.")
     ] = None,
-    omit: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
+    values: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="All values of the label, as is publicly known.")
     ] = None,
+    number: Annotated[Columns, _columns("A column of numbers;")] = None,
+    integer: Annotated[Columns, _columns("A column of whole numbers;")] = None,
+    category: Annotated[Columns, _columns("A column of categories;")] = None,
+    others: Annotated[
+        str | None, typer.Option(metavar="KIND", help="What all others hold: number, integer or category.")
+    ] = None,
+    omit: Annotated[Columns, _columns("Leave a column out;")] = None,
+    from_values: Annotated[
+        bool,
+        typer.Option("--from-values", help="Read bounds and lists from the rows: of a PUBLIC sample only."),
+    ] = False,
     out_file: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="New file; by default the terminal.")
     ] = None,
@@ -45,11 +74,24 @@ def draft(
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
-    """Draft a schema from a PUBLIC sample: everything in it is read from the sample's rows."""
+    """Draft a schema from the header of a table: no row is read, ranges and lists are left open.
+
+    With --from-values everything in the draft is read from the rows, and gives them away.
+    """
     if out_file is not None:
         require_new_file(out_file)
-    schema = draft_schema(open_place(data, separator, encoding), label, omit or ())
-    warn("THE SAMPLE MUST BE PUBLIC", PUBLIC_ONLY)
+    place, left_out = open_place(data, separator, encoding), _names(omit)
+    if from_values:
+        _refuse_kinds(values, number, integer, category, others)
+        drafted: SampleDraft | HeaderDraft = draft_schema(place, label, left_out)
+        warn("THE SAMPLE MUST BE PUBLIC", PUBLIC_ONLY)
+    else:
+        named = ((NUMBER, number), (INTEGER, integer), (CATEGORY, category))
+        kinds = {name: kind for kind, names in named for name in _names(names)}
+        drafted = _from_header(place, label, values, kinds | ({"*": others} if others else {}), left_out)
+    for suspect in drafted.suspects:
+        warn("LOOK AGAIN", escape(suspect.told))
+    schema = drafted.schema
     if out_file is None:
         show_json(schema.to_dict())
         return
@@ -58,6 +100,27 @@ def draft(
         show_json({"schema": str(out_file), "features": len(schema.features), "label": schema.label.name})
     else:
         out.print(f"Wrote {out_file}: {len(schema.features)} features, label {schema.label.name!r}.")
+
+
+def _from_header(
+    place: Place, label: str | None, values: str | None, kinds: Mapping[str, str], omit: Sequence[str]
+) -> HeaderDraft:
+    label = label or [*declared_kinds(place)][-1]
+    if values is None:
+        raise SchemaError(
+            f"the values of the label {label!r} must be public: no row is read for them.",
+            "list them, as in --values no,yes; --from-values reads everything from a PUBLIC sample.",
+        )
+    return draft_from_header(place, label, values.split(","), kinds, omit)
+
+
+def _refuse_kinds(*given: object) -> None:
+    if any(given):
+        raise SchemaError("--from-values reads all of that from the rows.", "leave one of both out.")
+
+
+def _names(given: Sequence[str] | None) -> list[str]:
+    return [name for each in given or () for name in each.split(",")]
 
 
 @app.command()

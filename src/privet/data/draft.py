@@ -1,10 +1,11 @@
-"""The owner's desk: draft a schema from a public sample."""
+"""The owner's desk: draft a schema from the values of a public sample; `data.header` needs none."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -16,16 +17,33 @@ import pyarrow.parquet as pa_parquet
 from privet.data.codes import numbers
 from privet.data.columns import Coded, Column, open_column, series_column
 from privet.data.discreet import attempt
+from privet.data.suspects import FREE_TEXT, IDENTIFIER, TIME, ZIP, Suspect, suspect
 from privet.data.table import require_columns, require_table_file, wrong_type
 from privet.data.text import Place, TextFile, is_place, place_path, text_file
 from privet.data.values import is_nested, plain, text
 from privet.errors import DataError, SchemaError
-from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target, canonical
+from privet.schema import Categorical, Continuous, Date, Feature, Label, Schema, Target, canonical
 
 MAX_DRAFT_CATEGORIES = 1000
 
+MOST_DISTINCT = 20
+"""Distinct texts beyond which a column that hardly repeats any is taken for an identifier."""
 
-def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()) -> Schema:
+LONG = 40
+"""Mean length of texts beyond which they are taken for free text."""
+
+DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
+ZIP_CODE = re.compile(r"\d{5}(-\d{4})?")
+
+
+class SampleDraft(NamedTuple):
+    """A schema, and columns whose values a public file must not hold."""
+
+    schema: Schema
+    suspects: Sequence[Suspect]
+
+
+def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()) -> SampleDraft:
     """Draft a schema from a *public* sample; everything in the draft is read from its rows.
 
     Parameters
@@ -38,9 +56,10 @@ def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()
 
     Returns
     -------
-    Schema
+    SampleDraft
         Numbers become continuous features bounded by the smallest and largest value seen, rounded
-        outward to two digits; text becomes categorical.
+        outward to two digits; text becomes categorical, days become dates between whole years. Identifiers
+        and free text are left out, lists of ZIP codes are left open.
     """
     columns = _all_columns(source)
     names = list(columns)
@@ -56,8 +75,38 @@ def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()
         raise SchemaError(
             "no column is left beside the label.", "omit fewer; a CSV file separates its fields by commas."
         )
-    features = [_draft_feature(name, columns[name]) for name in names if name != label]
-    return Schema(features, Label(label, _draft_labels(source, label, columns[label])))
+    drafted = {name: _draft_public(name, columns[name]) for name in names if name != label}
+    suspects = [found for found in drafted.values() if isinstance(found, Suspect)]
+    codes = {found.column: Categorical(found.column) for found in suspects if found.kind == ZIP}
+    features = [codes.get(name, found) for name, found in drafted.items()]
+    kept = [feature for feature in features if not isinstance(feature, Suspect)]
+    if not kept:
+        raise SchemaError("no column is left beside the label.", "take some that are no identifiers.")
+    return SampleDraft(Schema(kept, Label(label, _draft_labels(source, label, columns[label]))), suspects)
+
+
+def _draft_public(name: str, column: Column) -> Feature | Suspect:
+    """A feature, or what a column looks like whose values must not stand in a public file."""
+    kind = suspect(name)
+    if kind in (IDENTIFIER, FREE_TEXT, ZIP):
+        return Suspect(name, str(kind))
+    if _is_number(column.type) or pa.types.is_boolean(column.type):
+        return _draft_feature(name, column)
+    if pa.types.is_temporal(column.type):
+        return Suspect(name, TIME)
+    if pa.types.is_dictionary(column.type):
+        column = pa_compute.cast(column, column.type.value_type)
+    values = [str(value) for value in pa_compute.unique(column.drop_null()).to_pylist()]
+    if values and all(DAY.fullmatch(value) for value in values):
+        bounds: Any = f"{min(values)[:4]}-01-01", f"{max(values)[:4]}-12-31"
+        return Date(name, *bounds)
+    if values and all(ZIP_CODE.fullmatch(value) for value in values):
+        return Suspect(name, ZIP)
+    if len(values) > MOST_DISTINCT and 2 * len(values) > len(column):
+        return Suspect(name, IDENTIFIER)
+    if values and sum(map(len, values)) > LONG * len(values):
+        return Suspect(name, FREE_TEXT)
+    return _draft_feature(name, column)
 
 
 def schema_from_data(X: Any, y: Any, predicts: type[Label | Target] = Label) -> Schema:

@@ -1,0 +1,158 @@
+"""Drafts of schemas: from a header without a row, and from values that a public file must not quote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from privet import BoostingClassifier, Categorical, Continuous, Integer, Label, Schema
+from privet.cli.main import main
+from privet.data.draft import draft_schema
+from privet.data.header import draft_from_header
+from privet.data.suspects import suspect
+from privet.errors import DataError, SchemaError
+from privet.schema import Date
+
+HEADER = "patient_id,age,income,town,zip,admitted,notes,smokes,ill\n"
+KINDS = {"age": "integer", "income": "number", "*": "category"}
+
+
+def written(path, rows=""):
+    path.write_text(HEADER + rows)
+    return path
+
+
+def test_a_header_alone_is_enough(tmp_path):
+    kinds = {**KINDS, "admitted": "category"}
+    drafted = draft_from_header(written(tmp_path / "p.csv"), "ill", ["no", "yes"], kinds)
+    assert drafted.schema == Schema(
+        [
+            Integer("age"),
+            Continuous("income"),
+            Categorical("town"),
+            Categorical("zip"),
+            Categorical("admitted"),
+            Categorical("smokes"),
+        ],
+        Label("ill", ["no", "yes"]),
+    )
+    assert [(s.column, s.kind) for s in drafted.suspects] == [
+        ("patient_id", "identifier"),
+        ("zip", "ZIP code"),
+        ("notes", "free text"),
+    ]
+
+
+@pytest.mark.parametrize("rows", ["", "1,2,3,4,5,6,7,8,9\n", 'x,"broken\n', "\x00\xff", "a,b\n" * 1000])
+def test_no_row_changes_a_draft_from_a_header(rows, tmp_path):
+    path = written(tmp_path / "p.csv", rows)
+    again = draft_from_header(path, "ill", ["no", "yes"], KINDS)
+    assert again == draft_from_header(written(tmp_path / "empty.csv"), "ill", ["no", "yes"], KINDS)
+
+
+def test_types_that_a_table_declares_are_taken(tmp_path):
+    table = pa.table(
+        {
+            "n": pa.array([], pa.int32()),
+            "x": pa.array([], pa.float32()),
+            "c": pa.array([], pa.string()),
+            "d": pa.array([], pa.dictionary(pa.int8(), pa.string())),
+            "b": pa.array([], pa.bool_()),
+            "when": pa.array([], pa.timestamp("s")),
+            "y": pa.array([], pa.string()),
+        }
+    )
+    pa_parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", table):
+        schema, suspects = draft_from_header(source, "y", ["a", "b"])
+        assert schema.features == (
+            Integer("n"),
+            Continuous("x"),
+            Categorical("c"),
+            Categorical("d"),
+            Categorical("b", [False, True]),
+        )
+        assert [s.column for s in suspects] == ["when"] and "left out" in suspects[0].told
+
+
+def test_what_nothing_declares_must_be_said(tmp_path):
+    path = written(tmp_path / "p.csv")
+    with pytest.raises(SchemaError, match="'town', 'admitted', 'smokes' hold"):
+        draft_from_header(path, "ill", [0, 1], {"age": "integer", "income": "number", "zip": "category"})
+    with pytest.raises(SchemaError, match="holds one of"):
+        draft_from_header(path, "ill", [0, 1], {"*": "text"})
+    with pytest.raises(DataError, match="'height' is missing"):
+        draft_from_header(path, "ill", [0, 1], {"height": "number"})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("id", "identifier"),
+        ("PatientID", "identifier"),
+        ("e-mail", "identifier"),
+        ("last_name", "identifier"),
+        ("postal_code", "ZIP code"),
+        ("dateOfBirth", "date"),
+        ("free text", "free text"),
+        ("width", None),
+        ("idle", None),
+        ("income", None),
+        ("", None),
+    ],
+)
+def test_names_tell_what_a_draft_must_not_quote(name, kind):
+    assert suspect(name) == kind
+
+
+def test_values_of_identifiers_texts_and_codes_do_not_stand_in_a_draft():
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pd.DataFrame(
+        {
+            "who": [f"secret{i}" for i in range(n)],
+            "said": [f"{i % 50} long words about somebody that nobody should read " * 2 for i in range(n)],
+            "area": [f"{90000 + i % 30}" for i in range(n)],
+            "patient_id": np.arange(n) + 7_000_000,
+            "since": ["2019-03-04", "2021-05-06"] * (n // 2),
+            "age": rng.integers(0, 90, n),
+            "ill": ["no", "yes"] * (n // 2),
+        }
+    )
+    schema, suspects = draft_schema(frame)
+    assert schema.feature_names == ["area", "since", "age"]
+    assert schema.features[0].is_open and schema.features[1] == Date("since", "2019-01-01", "2021-12-31")
+    assert {(s.column, s.kind) for s in suspects} == {
+        ("who", "identifier"),
+        ("said", "free text"),
+        ("area", "ZIP code"),
+        ("patient_id", "identifier"),
+    }
+    text = str(schema.to_dict())
+    assert not any(told in text for told in ("secret", "somebody", "9000", "7000", "03-04", "05-06"))
+
+
+def test_the_command_line_reads_no_row_unless_it_is_told_to(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    income = rng.lognormal(10, 1, 3000)
+    frame = pd.DataFrame({"income": income, "town": rng.choice(["n", "s"], 3000)})
+    frame.assign(ill=np.where(income > 22_000, "yes", "no")).to_csv("p.csv", index=False)
+    draft = ["schema", "draft", "p.csv", "--values", "no,yes"]
+    assert main([*draft, "--number", "income", "--others", "category", "--out", "s.json"]) == 0
+    schema = Schema.load("s.json")
+    assert [f.is_open for f in schema.features] == [True, True] and schema.label == Label(
+        "ill", ["no", "yes"]
+    )
+    fitted = BoostingClassifier(epsilon=2.0, delta=1e-6, schema="s.json").fit("p.csv")
+    assert sorted(fitted.model_.schema.features[1].categories) == ["n", "s"]
+    capsys.readouterr()
+    assert main(draft) == 3
+    assert main(["schema", "draft", "p.csv", "--number", "income"]) == 3
+    assert "--values" in capsys.readouterr().err
+    assert main([*draft, "--from-values"]) == 3
+    assert main(["schema", "draft", "p.csv", "--from-values"]) == 0
+    assert "MUST BE PUBLIC" in capsys.readouterr().err
