@@ -13,6 +13,7 @@ from bench import (
     greedy,
     kernel,
     learners,
+    ledger,
     memory,
     noise,
     parts,
@@ -39,6 +40,7 @@ BY_NAME = {
     "safety": safety.run,
     "parts": parts.run,
     "attacks": stand.run_attacks,
+    "ledger": ledger.run,
     "stand": stand.run,
 }
 """Sections of minutes, or many, which run only when they are named."""

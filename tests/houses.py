@@ -86,10 +86,10 @@ def finish(house: House, who: Who, id: str, patience: float = 60.0) -> jobs.Job:
 
 
 @contextmanager
-def serving(house: House) -> Iterator[str]:
+def serving(house: House, run: bool = True) -> Iterator[str]:
     """Serve a house on loopback; its address."""
     taken = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(make_app(house), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(make_app(house, run), log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]})
     thread.start()
     try:

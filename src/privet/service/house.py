@@ -68,6 +68,8 @@ class Settings:
         Seconds that a job may be planned to take; what would take longer is refused before it is charged.
     memory : int
         Bytes that a job may have.
+    burst, a_second : float
+        Requests of one member: at once, and a second on average.
     """
 
     slots: int = 1
@@ -75,6 +77,8 @@ class Settings:
     row_seconds: float = 5e-9
     longest: int = 24 * 3600
     memory: int = 16 << 30
+    burst: float = 120
+    a_second: float = 20
 
 
 class House:

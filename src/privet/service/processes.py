@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import DataError, ModelFileError, SourceError
+from privet.model.file import MAGIC
 from privet.schema import Schema
 from privet.service import fresh
 from privet.service.house import House
@@ -52,6 +53,8 @@ def checked_copy(house: House, source: str, schema: Schema, target: Path, networ
 
 def looked_at(house: House, model: bytes) -> dict[str, Any]:
     """Card, schema and description of a model file that anybody may have written."""
+    if not model.startswith(MAGIC):
+        raise ModelFileError("this is no model of privet.", "give a file written by fit.")
     with _folder(house, "look") as folder:
         (folder / "model.privet").write_bytes(model)
         told = _told(house, folder, {"kind": "look"}, [], LOOK_SECONDS)

@@ -66,6 +66,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((host, port))
+        taken.listen(1024)
     except OSError as error:
         taken.close()
         raise PrivetError(f"cannot listen on {host}:{port} ({error.strerror}).", "choose a --port.") from None

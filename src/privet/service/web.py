@@ -45,9 +45,6 @@ TITLES = {
     429: "Too soon",
     503: "Not now",
 }
-BURST, A_SECOND = 120, 20.0
-"""Requests of one caller: at once, and a second."""
-
 Shown = Callable[[Request, int, str, str], Response | None]
 """How a page shows a refusal; None where JSON is what was asked for."""
 
@@ -67,7 +64,7 @@ class Service:
 
     def __init__(self, house: House, runner: Runner | None, secure: bool) -> None:
         self.house, self.runner, self.secure = house, runner, secure
-        self.pace = Pace(BURST, A_SECOND)
+        self.pace = Pace(house.settings.burst, house.settings.a_second)
         self.strangers = Pace(20, 0.5)
         self.shown: Shown | None = None
 
