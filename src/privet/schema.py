@@ -30,6 +30,9 @@ FRACTION_BITS = 4
 CELLS_BESIDE_ZERO = 2047 << FRACTION_BITS
 """Cells of the whole line on each side of zero: the first bits of every finite float."""
 
+MONOTONE = {"up": 1, "down": -1}
+"""Which way a prediction goes as a feature rises."""
+
 Scalar = str | int | float | bool
 
 TO_BE_FOUND: Any = None
@@ -47,6 +50,9 @@ class Continuous:
     Without bounds the range is *open*: a learner finds it first, privately, at a price. Cells are then
     those of the whole line of floats, sixteen to an octave. ``declared`` is the feature as it stood in the
     public contract, where its range was found.
+
+    ``monotone`` is public knowledge: with ``"up"``, the higher the number, the likelier is the second of two
+    labels, or the higher the number that is predicted; with ``"down"``, the other way around.
     """
 
     name: str
@@ -56,10 +62,12 @@ class Continuous:
     missing: bool = True
     role: ClassVar[str] = "feature"
     declared: Continuous | None = field(default=None, kw_only=True)
+    monotone: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         _check_declared(self)
+        self._check_monotone()
         for bound_name in ("lower", "upper"):
             object.__setattr__(self, bound_name, _plain(getattr(self, bound_name)))
         if self.is_open:
@@ -91,6 +99,19 @@ class Continuous:
                 f"{self.role} {self.name!r}: integers need integer bounds.",
                 "round lower down and upper up.",
             )
+
+    def _check_monotone(self) -> None:
+        if self.monotone not in (None, *MONOTONE) or not isinstance(self.monotone, str | None):
+            raise SchemaError(
+                f"feature {self.name!r}: monotone must be {' or '.join(MONOTONE)}, or left out."
+            )
+        if self.monotone and self.role != "feature":
+            raise SchemaError(f"{self.role} {self.name!r} cannot be monotone.", "say it of features.")
+
+    @property
+    def direction(self) -> int:
+        """1 if what is predicted rises with it, −1 if it falls, 0 if nothing is known."""
+        return 0 if self.monotone is None else MONOTONE[self.monotone]
 
     @property
     def is_open(self) -> bool:
@@ -132,7 +153,7 @@ class Continuous:
         """
         kind = "whole number" if self.integer else "number"
         bounds = ", its range to be found" if self.is_open else f" from {self.lower:,} to {self.upper:,}"
-        return kind + bounds + _may_be_missing(self.missing)
+        return kind + bounds + _may_be_missing(self.missing) + _goes(self.monotone)
 
     def shown(self, value: float) -> Any:
         """A number of its range as a reader knows it: itself."""
@@ -151,6 +172,7 @@ class Continuous:
             **bounds,
             "integer": self.integer,
             "missing": self.missing,
+            **_monotone(self),
             **_declared(self),
         }
 
@@ -191,12 +213,19 @@ class Moment(Continuous):
     def told(self) -> str:
         """What may stand in it, in words."""
         bounds = f" from {self.shown(self.lower)} to {self.shown(self.upper)}"
-        return self.what + bounds + _may_be_missing(self.missing)
+        return self.what + bounds + _may_be_missing(self.missing) + _goes(self.monotone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as plain data."""
         bounds = {} if self.is_open else {"lower": self.shown(self.lower), "upper": self.shown(self.upper)}
-        return {"name": self.name, "type": self.kind, **bounds, "missing": self.missing, **_declared(self)}
+        return {
+            "name": self.name,
+            "type": self.kind,
+            **bounds,
+            "missing": self.missing,
+            **_monotone(self),
+            **_declared(self),
+        }
 
     def _bound(self, bound: Any) -> Any:
         """A bound as a number; one that is a number already came from here."""
@@ -262,14 +291,18 @@ class DateTime(Moment):
 
 
 def Integer(  # noqa: N802 – read as a kind of feature
-    name: str, lower: int = TO_BE_FOUND, upper: int = TO_BE_FOUND, missing: bool = True
+    name: str,
+    lower: int = TO_BE_FOUND,
+    upper: int = TO_BE_FOUND,
+    missing: bool = True,
+    monotone: str | None = None,
 ) -> Continuous:
     """A whole number; without bounds its range is open.
 
     >>> Integer("children").is_open, Integer("age", 0, 120).n_cells
     (True, 121)
     """
-    return Continuous(name, lower, upper, True, missing)
+    return Continuous(name, lower, upper, True, missing, monotone=monotone)
 
 
 @dataclass(frozen=True)
@@ -574,14 +607,15 @@ def canonical(value: object) -> str:
 def _feature(item: Mapping[str, Any]) -> Feature:
     kind = item.get("type")
     missing = bool(item.get("missing", item.get("allow_missing", True)))
+    monotone = item.get("monotone")
     before: Any = _feature(item["declared"]) if item.get("declared") else None
     if kind == "continuous":
         integer = bool(item.get("integer", False))
         bounds = item.get("lower", TO_BE_FOUND), item.get("upper", TO_BE_FOUND)
-        return Continuous(item["name"], *bounds, integer, missing, declared=before)
+        return Continuous(item["name"], *bounds, integer, missing, declared=before, monotone=monotone)
     if isinstance(kind, str) and kind in MOMENTS:
         bounds = item.get("lower", TO_BE_FOUND), item.get("upper", TO_BE_FOUND)
-        return MOMENTS[kind](item["name"], *bounds, missing, declared=before)
+        return MOMENTS[kind](item["name"], *bounds, missing, declared=before, monotone=monotone)
     if kind == "categorical":
         ordered = bool(item.get("ordered", False))
         listed = item.get("categories", TO_BE_FOUND)
@@ -618,6 +652,14 @@ def _no_bounds(target: object) -> SchemaError:
         f"target {target!r} has no bounds.",
         "state a public range wide enough for every plausible value; others are clamped.",
     )
+
+
+def _goes(monotone: str | None) -> str:
+    return f", what is predicted goes {monotone} with it" if monotone else ""
+
+
+def _monotone(feature: Continuous) -> dict[str, Any]:
+    return {} if feature.monotone is None else {"monotone": feature.monotone}
 
 
 def _declared(feature: Feature) -> dict[str, Any]:

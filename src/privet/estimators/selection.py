@@ -145,6 +145,8 @@ class PrivateSelection(PrivateClassifier):
     def learn(self, protected: Protected) -> Any:
         """See `Learner.learn`."""
         candidates, runs = self._candidates()
+        for estimator, _ in candidates:
+            estimator.check_contract(protected.schema)
         stamp = self.stamp(protected)
         tried = tuple(partial(_run, estimator, self.metric) for estimator, _ in candidates)
         best = protected.ask(BestOfRuns(tried, runs, self.eta, HELD_OUT), Cost.pure(self.epsilon))

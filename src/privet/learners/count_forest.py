@@ -132,6 +132,7 @@ class CountForest(Learner):
 
     def learn(self, protected: Protected, earlier: CountModel | None = None) -> CountModel:
         """See `Learner.learn`; counts are added to those of ``earlier`` batches, in their structure."""
+        self.check_contract(protected.schema)
         if earlier is None:
             return super().learn(protected)
         _check_contract(protected.schema, earlier.schema)

@@ -10,13 +10,14 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from privet.checks import exact
+from privet.errors import QuestionError
 from privet.learners.finding import FINDING_PART, Given, Search, Stamp, find, search_of
 from privet.learners.parameters import Parameter, check_parameters
 from privet.learners.plan import FitPlan, public_rows
 from privet.learners.purse import Purse
 from privet.model import PrivacyCard
 from privet.privacy import Budget, Charge, Protected
-from privet.schema import Categorical, Schema
+from privet.schema import Categorical, Continuous, Schema
 from privet.version import __version__
 
 DELTA = Parameter(float, help="Chance that ε fails; by default 0, the strict promise.", flag="--delta")
@@ -33,6 +34,7 @@ class Learner(ABC):
 
     def learn(self, protected: Protected) -> Any:
         """Find what the contract leaves open, ask, learn, and return a model."""
+        self.check_contract(protected.schema)
         before = len(protected.asked)
         search = self.search(protected.schema)
         if search is None:
@@ -45,6 +47,7 @@ class Learner(ABC):
 
     def outline(self, schema: Schema, n_rows: float) -> FitPlan:
         """What `learn` would ask and build, by the functions that it plans with itself."""
+        self.check_contract(schema)
         search = self.search(schema)
         if search is None:
             return self._outline(schema, n_rows, self.purse, False)
@@ -52,6 +55,15 @@ class Learner(ABC):
         questions, passes = [*search.charges(n_rows), *rest.questions], "passes over the rows"
         facts = {**rest.facts, passes: len(questions), **search.facts}
         return replace(rest, budget=self.budget_for(schema), questions=questions, facts=facts)
+
+    def check_contract(self, schema: Schema) -> None:
+        """Refuse what this learner would not keep, while that is free."""
+        for feature in schema.features:
+            if isinstance(feature, Continuous) and feature.monotone:
+                raise QuestionError(
+                    f"{self.name} does not keep predictions monotone in {feature.name!r}.",
+                    "use boosting, or leave monotone out of the schema.",
+                )
 
     def search(self, schema: Schema) -> Search | None:
         """What is to be found before it begins; a refusal where that cannot be paid for."""

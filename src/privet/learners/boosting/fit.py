@@ -22,6 +22,7 @@ from privet.learners.boosting.bins import (
     truncated_normal,
 )
 from privet.learners.boosting.loss import loss_of
+from privet.learners.boosting.monotone import Monotone, told
 from privet.learners.boosting.numbers import Numbers
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings
 from privet.learners.boosting.plan import Plan, whole_plan
@@ -88,6 +89,7 @@ class Fit:
             "questions": len(self.protected.asked) - before,
             "trees": n_trees,
             "depth": plan.depth if n_trees else 0,
+            **told(schema),
         }
         bin_shares = np.concatenate([margin.shares for margin in margins])
         bands = self._bands(plan, margins, start, shapes)
@@ -199,7 +201,8 @@ class Fit:
             np.zeros((bins.n_bins, 0), np.uint8),
             np.zeros((0, 1 << plan.depth, n_scores)),
         )
-        return additive, margins, start, shapes, n_rows
+        self.monotone = Monotone.of(schema, margins)
+        return self.monotone.shaped(additive), margins, start, shapes, n_rows
 
     def _fit_shapes(
         self,
@@ -235,7 +238,8 @@ class Fit:
                 values[place] += move
             moved = spread([margin.shares for margin in asked_margins], moves)
             change = intercept.step(pooled, steps.sum_variance, moved, unit)
-            additive = replace(additive, shapes=values, intercept=additive.intercept + change)
+            stepped = replace(additive, shapes=values, intercept=additive.intercept + change)
+            additive = self.monotone.shaped(stepped)
         return additive
 
     def _fit_trees(
@@ -281,7 +285,8 @@ class Fit:
             pooled, move = steps.take(noisy, leaves[-plan.n_trees :])
             leaves[-plan.n_trees :] += move
             change = intercept.step(pooled, sum_variance, spread([*steps.shares], [*move]), unit)
-            additive = replace(additive, leaves=leaves, intercept=additive.intercept + change)
+            moved = replace(additive, leaves=leaves, intercept=additive.intercept + change)
+            additive = self.monotone.leaved(moved, steps.shares)
         return additive, steps
 
     def _gradient_sd(self, n_shapes: int, share: Fraction) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from privet.learners.boosting.fit import Fit
+from privet.learners.boosting.monotone import check_monotone
 from privet.learners.boosting.opening import openings
 from privet.learners.boosting.preview import preview
 from privet.learners.finding import Given
@@ -82,6 +83,10 @@ class Boosting(Learner):
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
         _ = check_random_state(self.random_state)
         return [opening.first for opening in openings(self.budget, schema, purse)]
+
+    def check_contract(self, schema: Schema) -> None:
+        """See `Learner.check_contract`."""
+        check_monotone(schema)
 
     def _learn(self, given: Given) -> AdditiveModel | AdditiveNumbers:
         fit = Fit(given, self.budget, check_random_state(self.random_state))

@@ -1,0 +1,121 @@
+"""Monotone features: shapes and leaves as near as can be to what was fitted, and monotone.
+
+That a score rises with a feature, or falls, is public knowledge. Shapes and leaves are made to, after every
+step, by what was released alone: it costs nothing. Every shape and every tree of a model is then monotone in
+such a feature, and so are their sums, which floating point adds up without breaking the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from privet.errors import QuestionError
+from privet.learners.boosting.bins import Margin
+from privet.schema import Continuous, Schema
+from privet.structure import Additive
+
+ROUNDS = 4
+"""Times that neighbouring leaves are brought into order, before what is left is taken to the middle."""
+
+
+def directions(schema: Schema) -> np.ndarray:
+    """1 for every feature with which the score rises, −1 where it falls, else 0."""
+    return np.array(
+        [f.direction if isinstance(f, Continuous) else 0 for f in schema.features], dtype=np.int64
+    )
+
+
+def told(schema: Schema) -> dict[str, str]:
+    """What a card says of it: the features in which a model is monotone."""
+    names = [f"{f.name} {f.monotone}" for f in schema.features if isinstance(f, Continuous) and f.monotone]
+    return {"monotone": " and ".join(names)} if names else {}
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """Which features a model is monotone in.
+
+    Attributes
+    ----------
+    signs : int64 (features,)
+    placed : tuple of int
+        Bins of each feature that stand in order; those behind them hold missing values.
+    weights : tuple of array
+        Of each bin: about one over the variance of its value in a shape.
+    """
+
+    signs: np.ndarray
+    placed: tuple[int, ...]
+    weights: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, margins: Sequence[Margin]) -> Monotone:
+        """For the bins that a fit has cut."""
+        placed = tuple(int(np.isfinite(margin.order).sum()) for margin in margins)
+        # A value is a sum over the rows of its bin, with noise, divided by their number.
+        weights = tuple(margin.mass**2 / (margin.mass + margin.variance.mean()) for margin in margins)
+        return cls(directions(schema), placed, weights)
+
+    def shaped(self, additive: Additive) -> Additive:
+        """The model with its shapes in order."""
+        if not self.signs.any():
+            return additive
+        values = additive.shapes.copy()
+        for j in np.flatnonzero(self.signs).tolist():
+            where = slice(additive.bins.slices[j].start, additive.bins.slices[j].start + self.placed[j])
+            rising = isotonic_regression(
+                self.signs[j] * values[where, 0], sample_weight=self.weights[j][: self.placed[j]]
+            )
+            values[where, 0] = self.signs[j] * np.maximum.accumulate(rising)
+        return replace(additive, shapes=values)
+
+    def leaved(self, additive: Additive, shares: np.ndarray) -> Additive:
+        """The model with the leaves of its last trees in order; ``shares`` are those of their rows."""
+        if not self.signs.any():
+            return additive
+        first = additive.n_trees - len(shares)
+        leaves = additive.leaves.copy()
+        for tree in range(first, additive.n_trees):
+            signs = self.signs[additive.features[tree]]
+            if signs.any():
+                leaves[tree, :, 0] = ordered_leaves(leaves[tree, :, 0], shares[tree - first], signs)
+        return replace(additive, leaves=leaves)
+
+
+def ordered_leaves(values: np.ndarray, weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Leaves of an oblivious tree, brought into order along the levels that have a sign."""
+    depth = len(signs)
+    levels = np.flatnonzero(signs).tolist()
+    grid = values.reshape((2,) * depth)
+    mass = np.maximum(weights, 1e-9).reshape(grid.shape)
+    for level in levels:
+        # Turned, so that all of them rise.
+        if signs[level] < 0:
+            grid, mass = np.flip(grid, level), np.flip(mass, level)
+    for _ in range(ROUNDS if len(levels) > 1 else 1):
+        for level in levels:
+            mean = (grid * mass).sum(level, keepdims=True) / mass.sum(level, keepdims=True)
+            wrong = np.diff(grid, axis=level) < 0
+            grid = np.where(wrong, mean, grid)
+    low, high = grid, grid
+    for level in levels:
+        high = np.maximum.accumulate(high, axis=level)
+        low = np.flip(np.minimum.accumulate(np.flip(low, level), axis=level), level)
+    grid = (low + high) / 2
+    for level in levels:
+        if signs[level] < 0:
+            grid = np.flip(grid, level)
+    return np.ascontiguousarray(grid).reshape(-1)
+
+
+def check_monotone(schema: Schema) -> None:
+    """Refuse what has no direction: a choice among more than two labels."""
+    if directions(schema).any() and schema.n_scores != 1:
+        raise QuestionError(
+            "a score rises or falls with a feature where there are two labels, or a number is predicted.",
+            "leave monotone out of the schema, or join labels.",
+        )
