@@ -7,10 +7,15 @@ import sys
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from privet import Categorical, Continuous, Integer, Label, Schema, Target
-from privet.errors import SchemaError
+from privet import BoostingClassifier, Categorical, Continuous, Integer, Label, Schema, Target
+from privet.data import encode, open_table
+from privet.errors import DataError, SchemaError
+from privet.model.words import condition_data, condition_text
 from privet.schema import MAX_CELLS, canonical
 
 LABEL = Label("y", [0, 1])
@@ -209,3 +214,60 @@ def test_targets_that_are_refused(make, message):
 def test_half_open_features_are_refused(make, message):
     with pytest.raises(SchemaError, match=message):
         make()
+
+
+def test_codes_have_labels_that_readers_see_and_that_no_contract_depends_on():
+    plain = Schema([Categorical("work", [1021, 1022, 1])], Label("y", ["no", "yes"]))
+    labelled = Categorical("work", [1021, 1022, 1], labels={"1021": "Sales manager", 1.0: "Farmer"})
+    schema = Schema([labelled], plain.label)
+    assert labelled.names == ["Sales manager", "1022", "Farmer"]
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema != plain
+    assert schema.fingerprint == plain.fingerprint and hash(labelled) is not None
+    assert condition_text(labelled, np.array([1, 0, 0, 0, 0], bool)) == "work = Sales manager"
+    assert condition_data(labelled, np.array([1, 0, 0, 0, 0], bool))["categories"] == [1021]
+    with pytest.raises(SchemaError):
+        Categorical("work", labels={"1021": "Sales manager"})
+    for wrong in ({"5": "five"}, {"1021": 5}, "Sales", {"1021": None}):
+        with pytest.raises(SchemaError):
+            Categorical("work", [1021], labels=wrong)
+
+
+WAYS_OF_TRUTH = {
+    "numpy": np.array,
+    "small numbers": lambda v: np.array(v, np.int8),
+    "floats": lambda v: np.array(v, np.float32),
+    "objects": lambda v: np.array(v, object),
+    "objects of numpy": lambda v: np.array(list(np.array(v)), object),
+    "pandas": pd.Series,
+    **{
+        f"pandas {d}": (lambda v, d=d: pd.Series(v).astype(d))
+        for d in ("boolean", "Int64", "str", "category")
+    },
+    "pandas bool[pyarrow]": lambda v: pd.Series(v).astype(bool).astype("bool[pyarrow]"),
+    "polars": pl.Series,
+    "polars Boolean": lambda v: pl.Series(v).cast(pl.Boolean),
+    "Arrow": lambda v: pa.chunked_array([v]),
+    "Arrow bool": lambda v: pa.chunked_array([[bool(x) for x in v]]),
+}
+LISTS = [[0, 1], [0.0, 1.0], [False, True], ["0", "1"], ["False", "True"], ["false", "true"]]
+LISTS += [list(np.array([0, 1])), list(np.array([False, True]))]
+
+
+@pytest.mark.parametrize("way", WAYS_OF_TRUTH)
+@pytest.mark.parametrize("listed", LISTS, ids=str)
+def test_truth_values_and_numbers_meet_in_every_way_in(way, listed):
+    schema = Schema([Categorical("c", listed)], Label("y", listed))
+    for values in ([1, 0, 1, 1, 0], [True, False, True, True, False]):
+        column = WAYS_OF_TRUTH[way](values)
+        frames = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame, pa.ChunkedArray: pa.table}
+        make = frames.get(type(column), lambda held: held["c"][:, None])
+        found = encode(open_table(make({"c": column}), schema), schema, column)
+        assert found.features[0].tolist() == found.labels.tolist() == [1, 0, 1, 1, 0]
+
+
+def test_a_lazy_frame_is_refused_in_our_words(schema):
+    frame = pl.DataFrame({"height": [1.0], "age": [3], "town": ["north"], "ill": ["no"]})
+    assert len(encode(open_table(frame, schema), schema).labels) == 1
+    for read in (lambda rows: open_table(rows, schema), BoostingClassifier(schema=schema).fit):
+        with pytest.raises(DataError, match="collect"):
+            read(frame.lazy())

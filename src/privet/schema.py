@@ -314,6 +314,8 @@ class Categorical:
 
     Without a list the categories are *open*: a learner first finds, privately, those that many people
     share. ``declared`` is the feature as it stood in the public contract, where they were found.
+
+    ``labels`` say what codes stand for, in rules and pictures alone: ``{"1021": "Sales manager"}``.
     """
 
     name: str
@@ -322,18 +324,37 @@ class Categorical:
     missing: bool = True
     role: ClassVar[str] = "feature"
     declared: Categorical | None = field(default=None, kw_only=True)
+    labels: Mapping[Scalar, str] = field(default_factory=dict, kw_only=True, hash=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         _check_declared(self)
         if self.is_open:
-            if self.ordered:
-                raise SchemaError(
-                    f"feature {self.name!r}: an order needs a list of categories.", "list them."
-                )
+            if self.ordered or self.labels:
+                needing = "an order needs" if self.ordered else "labels need"
+                raise SchemaError(f"feature {self.name!r}: {needing} a list of categories.", "list them.")
             return
         object.__setattr__(self, "categories", _listed(f"feature {self.name!r}", self.categories))
         _check_values(f"feature {self.name!r}", self.categories, at_least=1)
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        if not isinstance(self.labels, Mapping) or not all(isinstance(t, str) for t in self.labels.values()):
+            raise SchemaError(
+                f"feature {self.name!r}: labels say what categories stand for.",
+                'write {"1021": "Sales manager"}.',
+            )
+        known, labels = {canonical(value) for value in self.categories}, dict(self.labels)
+        if not {canonical(_plain(value)) for value in labels} <= known:
+            raise SchemaError(
+                f"feature {self.name!r}: a label belongs to no category.", "list that category."
+            )
+        object.__setattr__(self, "labels", {canonical(_plain(value)): text for value, text in labels.items()})
+
+    @property
+    def names(self) -> list[str]:
+        """What readers see for each category: its label, or itself."""
+        return [self.labels.get(text, text) for text in map(canonical, self.categories)]
 
     @property
     def is_open(self) -> bool:
@@ -351,7 +372,7 @@ class Categorical:
         if self.is_open:
             return "category, the list to be found" + _may_be_missing(self.missing)
         kind = "ordered category" if self.ordered else "category"
-        return f"{kind}: {_some(self.categories)}" + _may_be_missing(self.missing)
+        return f"{kind}: {_some(self.names)}" + _may_be_missing(self.missing)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as plain data."""
@@ -362,6 +383,7 @@ class Categorical:
             **listed,
             "ordered": self.ordered,
             "missing": self.missing,
+            **({"labels": dict(self.labels)} if self.labels else {}),
             **_declared(self),
         }
 
@@ -536,8 +558,15 @@ class Schema:
 
     @property
     def fingerprint(self) -> str:
-        """A digest that models and ledger entries carry to say which contract they were made under."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        """A digest that models and ledger entries carry to say which contract they were made under.
+
+        What codes are called is no part of it.
+        """
+        data = self.to_dict()
+        for feature in data["features"]:
+            for told in (feature, feature.get("declared", {})):
+                told.pop("labels", None)
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def to_dict(self) -> dict[str, Any]:
@@ -619,7 +648,8 @@ def _feature(item: Mapping[str, Any]) -> Feature:
     if kind == "categorical":
         ordered = bool(item.get("ordered", False))
         listed = item.get("categories", TO_BE_FOUND)
-        return Categorical(item["name"], listed, ordered, missing, declared=before)
+        labels = item.get("labels", {})
+        return Categorical(item["name"], listed, ordered, missing, declared=before, labels=labels)
     raise SchemaError(
         f"feature {item.get('name')!r} has type {kind!r}.",
         'use "continuous", "categorical", "date" or "datetime".',

@@ -87,7 +87,7 @@ def _category_text(feature: Categorical, mask: np.ndarray) -> str:
         )
     if mask[:n].all():
         return "" if mask[n] or not feature.missing else f"{name} is known"
-    items = [str(category) for category in feature.categories] + ["missing"] * feature.missing
+    items = feature.names + ["missing"] * feature.missing
     inside = [item for item, held in zip(items, mask, strict=False) if held]
     outside = [item for item, held in zip(items, mask, strict=False) if not held]
     if len(inside) <= len(outside):

@@ -166,7 +166,7 @@ class Shapes:
         shares: np.ndarray,
         shown: list[int],
     ) -> None:
-        names = [str(category) for category in feature.categories] + ["missing"] * feature.missing
+        names = feature.names + ["missing"] * feature.missing
         order = np.arange(len(values)) if feature.ordered else np.argsort(values[:, shown[-1]], kind="stable")
         frequent = np.argsort(-shares)[:MOST_CATEGORIES]
         order = np.array([i for i in order if i in frequent])
@@ -234,7 +234,7 @@ class Shapes:
         """Ticks of an axis on which every bin is as wide as its share of the rows."""
         told, ends = self.schema.features[feature], _cumulated(self._shares(feature))
         if isinstance(told, Categorical):
-            names = [str(c) for c in told.categories] + ["missing"] * told.missing
+            names = told.names + ["missing"] * told.missing
             kept = np.flatnonzero(np.diff(ends) > 0.06)
             return [float(ends[i] + ends[i + 1]) / 2 for i in kept], [plain(names[i], 12) for i in kept]
         edges = self._edges(feature, told)
