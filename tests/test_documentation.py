@@ -60,6 +60,7 @@ EXAMPLES = (
     "docs/asking.md",
     "docs/choosing.md",
     "docs/places.md",
+    "docs/around.md",
     "docs/parties.md",
     "docs/auditing.md",
 )

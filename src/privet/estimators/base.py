@@ -17,7 +17,7 @@ from privet.data.draft import schema_from_data
 from privet.data.text import is_place
 from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
 from privet.estimators import rows
-from privet.estimators.wrappers import refuse_wrappers
+from privet.estimators.wrappers import refuse_wrappers, warn_of_wrappers
 from privet.kernels.predict import decisions, log_shares
 from privet.learners.elsewhere import Elsewhere
 from privet.learners.learner import Learner, written
@@ -203,6 +203,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         """Rows to be predicted: those of a file as they are, of a frame the columns that were learnt from."""
         check_is_fitted(self)
+        warn_of_wrappers()
         if is_place(X):
             return X
         return rows.validated(self, X, False, getattr(self, "feature_names_in_", None))
