@@ -612,12 +612,12 @@ def test_a_log_says_what_was_asked_and_never_a_row(folder):
     fit = [str(a) for a in fit_arguments(learner="boosting")[:-4]]
     run = [sys.executable, "-m", "privet"]
     quiet = subprocess.run([*run, *fit], capture_output=True, text=True, cwd=folder, check=True)
-    assert "asking" not in quiet.stderr
+    assert "charged" not in quiet.stderr
     for more, environment in ((["-v"], {}), ([], {"PRIVET_LOG": "debug"})):
         Path("model.privet").unlink(missing_ok=True)
         call = [*run, *more, "ask", "count", "people.csv", "--schema", "schema.json", "--epsilon", "0.1"]
         done = subprocess.run(call, capture_output=True, text=True, env=os.environ | environment, check=True)
-        assert "charged 'people.csv': event" in done.stderr and "asking 'people.csv'" in done.stderr
+        assert "charged 'people.csv' as event" in done.stderr and "number of rows" in done.stderr
         assert SECRET not in done.stderr + done.stdout
     done = subprocess.run(
         [*run, "-v", "predict", "model.privet", "people.csv"], capture_output=True, text=True

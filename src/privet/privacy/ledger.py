@@ -31,6 +31,7 @@ Proof note: ``docs/proofs/composition.md``, *The ledger*.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -49,6 +50,9 @@ from privet.privacy.store import Sqlite
 from privet.privacy.totals import State, Totals, check_declared
 from privet.privacy.transaction import Transaction
 from privet.schema import Schema
+
+LOG = logging.getLogger("privet")
+"""Tells what a ledger in a file tells too."""
 
 _INHERITED: list[Book] = []
 """Connections of a parent process: a child must neither use nor close them."""
@@ -181,7 +185,11 @@ class Ledger:
         ``learner`` and ``key`` see `Transaction.charge`.
         """
         with self.transaction() as at_once:
-            return at_once.charge(account, charges, batch=batch, schema=schema, instead=instead, **who)
+            receipt = at_once.charge(account, charges, batch=batch, schema=schema, instead=instead, **who)
+        self._log(
+            "charged %r as event %d: %s", account, receipt.number, "; ".join(c.question for c in charges)
+        )
+        return receipt
 
     def settle(self, receipt: Receipt, plan: str) -> None:
         """Say which of two plans is followed: ``charges`` or ``instead``."""
@@ -192,6 +200,12 @@ class Ledger:
         """Give a charge back. Only the wall may, and only when nothing was answered."""
         with self.transaction() as at_once:
             at_once.give_back(receipt, reason)
+        self._log("gave event %d back: %s", receipt.number, reason)
+
+    def _log(self, text: str, *facts: object) -> None:
+        # Of a ledger in memory nothing is told: whether a run of a selection took place is nobody's to know.
+        if self.path is not None:
+            LOG.info(text, *facts)
 
     def charged(self, account: str, key: str, analyst: str | None = None) -> Receipt | None:
         """The receipt of what an analyst was charged with a key, if anything was."""

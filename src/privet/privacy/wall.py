@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,9 +21,6 @@ from privet.privacy.questions import QUESTIONS
 from privet.schema import Schema
 
 Result = TypeVar("Result")
-
-LOG = logging.getLogger("privet")
-"""Says what is asked and what it costs, which the ledger says too, and never what was read or answered."""
 
 KINDS = tuple(QUESTIONS.values())
 
@@ -114,7 +110,6 @@ class Wall:
         with self._lock:
             self._pay(charge)
             self._asked.append(charge)
-            LOG.info("asking %r: %s, at %s", self.account_name, charge.question, charge.cost)
             terms = replace(terms, again=bool(self._planned))
             try:
                 exact = self._quietly(lambda: question.read(self._engine, terms))
@@ -143,7 +138,6 @@ class Wall:
                 self.refine(plans[0])
                 return
             self._receipt = self._account.reserve(plans[0], self.schema.declared.fingerprint, plans[1])
-            LOG.info("charged %r: event %d of the ledger", self.account_name, self._receipt.number)
             self._planned, self._instead = plans
             self._unsettled = bool(self._instead)
             self._process = os.getpid()
@@ -216,7 +210,6 @@ class Wall:
         # The only question ever: another one may still be reading, and be answered.
         if len(self._asked) == 1 and self._receipt is not None:
             self._account.give_back(self._receipt, "the table does not fit its schema")
-            LOG.info("gave back event %d: the table does not fit its schema", self._receipt.number)
             self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
             self._asked.clear()
 
