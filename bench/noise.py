@@ -8,9 +8,10 @@ import opendp.prelude as opendp
 from bench.clock import seconds
 from bench.report import Result, at_least
 from privet.noise.bits import SecureBits
-from privet.noise.samplers import discrete_gaussian, discrete_laplace
+from privet.noise.samplers import discrete_laplace, rounded_gaussian
 
 LAWS = ("laplace", "gaussian")
+WORDS = {"laplace": "discrete", "gaussian": "rounded"}
 SCALES = (1, 10, 1000)
 AIM = 50
 
@@ -37,7 +38,7 @@ def _row(law, scale, draws, opendp_draws, repeats):
     ours_ns = min(seconds(ours, repeats)) / draws * 1e9
     opendp_ns = min(seconds(theirs, repeats)) / opendp_draws * 1e9
     return {
-        "law": f"discrete {law}",
+        "law": f"{WORDS[law]} {law}",
         "scale": scale,
         "first call s": first,
         "ours ns": ours_ns,
@@ -50,7 +51,7 @@ def _row(law, scale, draws, opendp_draws, repeats):
 def _ours(law, scale, draws, bits):
     if law == "laplace":
         return lambda: discrete_laplace(Fraction(scale), draws, bits)
-    return lambda: discrete_gaussian(Fraction(scale) ** 2, draws, bits)
+    return lambda: rounded_gaussian(Fraction(scale) ** 2, draws, bits)
 
 
 def _theirs(law, scale, draws):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy import signal, stats
 
 from privet.answers import Law
 from privet.audit.enumeration import Enumerated
@@ -40,10 +40,29 @@ def laplace_probability(k: int, scale: float) -> float:
 
 
 def gaussian_probabilities(reach: int, sigma_squared: float) -> np.ndarray:
-    """Discrete Gaussian on −reach … reach; the rest must be negligible."""
-    k = np.arange(-reach, reach + 1)
-    weights = np.exp(-(k**2) / (2 * sigma_squared))
+    """Rounded Gaussian on −reach … reach; the rest must be negligible."""
+    # Of the half line where the tails are told apart: near one they would all be one.
+    tails = stats.norm.sf((np.arange(reach + 2) - 0.5) / sigma_squared**0.5)
+    half = tails[:-1] - tails[1:]
+    weights = np.concatenate([half[:0:-1], half])
     return weights / weights.sum()
+
+
+def rounded(rho: Fraction) -> np.ndarray:
+    """Law of a count's Gaussian noise that costs so much."""
+    variance = float(1 / (2 * rho))
+    return gaussian_probabilities(int(9 * variance**0.5), variance)
+
+
+def composed_delta(laws: Sequence[np.ndarray], epsilon: float) -> float:
+    """Hockey-stick divergence of answers that one row moves by one, losses rounded up to a lattice."""
+    step, total, lowest = 1e-4, np.ones(1), 0
+    for law in laws:
+        loss = np.ceil((np.log(law[1:]) - np.log(law[:-1])) / step).astype(int)
+        mass = np.bincount(loss - loss.min(), weights=law[1:])
+        total, lowest = signal.fftconvolve(total, mass), lowest + loss.min()
+    values = (lowest + np.arange(len(total))) * step
+    return float(np.sum(total * np.maximum(0, 1 - np.exp(np.minimum(epsilon - values, 0)))))
 
 
 def follows(sample: np.ndarray, probability: dict[int, float]) -> bool:

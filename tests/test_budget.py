@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laws import PRECISE, gaussian_probabilities
+from laws import PRECISE, composed_delta, gaussian_probabilities, rounded
 from privet.audit.exact import largest_ratio
 from privet.checks import exact
 from privet.errors import QuestionError
@@ -117,26 +117,11 @@ def test_rho_at_any_order_is_rounded_down(epsilon, delta, excess):
     assert log_delta(epsilon, rho + Fraction(1, 10**22), order) > wanted
 
 
-def test_discrete_gaussians_composed_in_zcdp_keep_epsilon_and_delta():
+def test_gaussians_composed_in_zcdp_keep_epsilon_and_delta():
     """Hockey-stick divergence of three composed answers, computed, against the δ that was promised."""
-    budget = Budget(1, "1e-3")
-    variance = float(3 / (2 * budget.rho))
-    reach = int(9 * variance**0.5)
-    law = gaussian_probabilities(reach, variance)
-    loss = np.log(law[1:]) - np.log(law[:-1])
-
-    def delta(copies: int) -> float:
-        # The loss of one answer is linear in it, so losses of several add on one lattice.
-        step = loss[1] - loss[0]
-        mass, lowest = law[1:], loss[0]
-        total = mass
-        for _ in range(copies - 1):
-            total = np.convolve(total, mass)
-        values = copies * lowest + step * np.arange(len(total))
-        return float(np.sum(total * np.maximum(0, 1 - np.exp(1 - values))))
-
-    assert delta(3) <= 1e-3
-    assert delta(5) > 1e-3
+    law = rounded(Budget(1, "1e-3").rho / 3)
+    assert composed_delta([law] * 3, 1) <= 1e-3
+    assert composed_delta([law] * 5, 1) > 1e-3
 
 
 def test_a_law_that_the_first_answer_chooses_keeps_epsilon_and_delta():

@@ -103,7 +103,7 @@ def test_discrete_laplace_keeps_epsilon_exactly():
         assert max(max(ratios), 1 / min(ratios)) == bound
 
 
-def test_discrete_gaussian_keeps_rho():
+def test_rounded_gaussian_keeps_rho():
     """Rényi divergence of every order between neighbours is at most ρ times the order."""
     variance, reach = 3.0, 40
     law = gaussian_probabilities(reach, variance)
@@ -113,7 +113,7 @@ def test_discrete_gaussian_keeps_rho():
         terms = order * np.log(law) + (1 - order) * np.log(shifted)
         divergence = np.log(np.sum(np.exp(terms))) / (order - 1)
         assert divergence <= rho * order + 1e-12
-        assert divergence > 0.97 * rho * order
+        assert divergence > 0.95 * rho * order  # rounding adds a twelfth to the variance
 
 
 def test_single_counts_follow_the_law():

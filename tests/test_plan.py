@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ from privet.learners.forest_plan import vote_bound
 from privet.learners.multiway_trees import draw_levels, draw_nodes, node_volumes, path_volumes
 from privet.learners.plan import QUANTILES, Leaves
 from privet.learners.random_trees import fanned_ground, leaf_volumes, random_complete_trees
-from privet.privacy import in_sequence
+from privet.privacy import Charge, in_sequence
 from privet.theory import private_vote_bound
 
 FEATURES = [
@@ -69,7 +68,7 @@ def test_a_fit_asks_what_its_plan_says(learner, schema):
     """With ε = 8 the noisy number of rows is nearly exact, and no change of plan lies near."""
     n_rows = 20_000
     X, y = patients(n_rows, schema)
-    account = Ledger().create("patients", Budget(8, 1e-6))
+    account = Ledger().create("patients", Budget(8, 1e-6, accounting=learner.accounting))
     protected = protect(X, schema, account, y)
     learner.fit(protected)
     plan = learner.plan(schema, n_rows)
@@ -78,7 +77,8 @@ def test_a_fit_asks_what_its_plan_says(learner, schema):
     card = learner.privacy_card_.learner
     assert card["name"] == plan.learner
     assert card["trees"] == plan.facts["trees"] and card["depth"] == plan.facts["depth"]
-    spent, unit = in_sequence(q.cost for q in plan.questions), "rho" if plan.budget.delta else "epsilon"
+    spent = in_sequence(q.cost.priced(plan.budget.accounting) for q in plan.questions)
+    unit = "rho" if plan.budget.delta else "epsilon"
     assert fills(getattr(spent, unit), getattr(plan.budget, unit), len(plan.questions), unit)
     assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
 
@@ -143,7 +143,8 @@ def test_a_plan_can_be_read_and_stored(learner):
     stored = json.loads(json.dumps(plan.to_dict()))
     assert len(stored["questions"]) == plan.facts["passes over the rows"]
     unit = "rho" if plan.budget.delta else "epsilon"
-    total = sum(Fraction(question[unit]) for question in stored["questions"])
+    asked = [Charge.from_dict(question) for question in stored["questions"]]
+    total = sum(getattr(each.cost.priced(plan.budget.accounting), unit) for each in asked)
     assert fills(total, getattr(plan.budget, unit), len(stored["questions"]), unit)
 
 

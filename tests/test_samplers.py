@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from math import factorial
 
@@ -21,13 +21,16 @@ from laws import (
     same_law,
 )
 from privet.errors import QuestionError
-from privet.noise import samplers
+from privet.noise import gaussian, samplers
 from privet.noise.bits import WORD, RowDraws, SecureBits, StudyBits, uniform_below, uniform_integers
 from privet.noise.inversion import TIE, InverseTable, _look_up, exp_bracket, invert
 
 N = 200_000
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(173, 2), Fraction(3000), Fraction(10**7)]
 VARIANCES = [Fraction(1, 4), Fraction(1), Fraction(50), Fraction(12345, 7)]
+PI = Decimal(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
+)
 
 
 class ScriptedBits:
@@ -65,11 +68,20 @@ def digit_below(gamma: Fraction, k: int) -> Decimal:
     return PRECISE.divide(geometric_below(gamma, k), inside)
 
 
+def erf(square: Fraction) -> Decimal:
+    """erf(√square) by its alternating series about zero, which needs more digits than it keeps."""
+    with localcontext(Context(prec=400)):
+        q, root = Decimal(square.numerator) / Decimal(square.denominator), Decimal(0)
+        power, n = Decimal(1), 0
+        while n < 2 * q or abs(power) > Decimal("1e-200"):
+            root += power / (2 * n + 1)
+            n += 1
+            power *= -q / n
+        return 2 * (q / PI).sqrt() * root
+
+
 def gaussian_below(variance: Fraction, top: int) -> list[Decimal]:
-    with localcontext(PRECISE):
-        weights = [exp_minus(k * k / (2 * variance)) for k in range(4 * top)]
-        total = 2 * sum(weights) - weights[0]
-        return [(2 * sum(weights[: k + 1]) - weights[0]) / total for k in range(top)]
+    return [erf((2 * k + 1) ** 2 / (8 * variance)) for k in range(top)]
 
 
 def poisson_below(k: int) -> Decimal:
@@ -84,6 +96,29 @@ def test_bracket_of_the_exponential_encloses_it_tightly(x: Fraction, bits: int) 
     truth = PRECISE.multiply(exp_minus(x), Decimal(1 << bits))
     assert low <= truth <= high
     assert high - low <= 2
+
+
+@given(st.fractions(min_value=0, max_value=40, max_denominator=10**6), st.sampled_from([8, 64, 160]))
+def test_bracket_of_the_error_function_encloses_it_tightly(square: Fraction, bits: int) -> None:
+    low, high = gaussian.erf_bracket(square, bits)
+    assert low <= PRECISE.multiply(erf(square), Decimal(1 << bits)) <= high
+    assert high - low <= 2
+
+
+@pytest.mark.parametrize("bits", [1, 64, 200])
+def test_bracket_of_pi_encloses_it_tightly(bits: int) -> None:
+    low, high = gaussian.pi_bracket(bits)
+    assert low <= PRECISE.multiply(PI, Decimal(1 << bits)) <= high
+    assert high - low <= 1
+
+
+@pytest.mark.parametrize("variance", [Fraction(1), Fraction(10**6 + 1, 10**6), Fraction(7, 3), Fraction(999)])
+def test_brackets_that_follow_one_another_enclose_those_that_stand_alone(variance: Fraction) -> None:
+    follow = list(gaussian.magnitude_brackets(variance, 96))
+    alone = [gaussian.magnitude_bracket(variance, k, 128) for k in range(len(follow))]
+    assert all(a[0] << 32 <= b[1] and b[0] <= a[1] << 32 for a, b in zip(follow, alone, strict=True))
+    assert max(high - low for low, high in follow) <= 2
+    assert (1 << 96) - follow[-1][0] < 1 << 46
 
 
 @pytest.mark.parametrize("gamma", [Fraction(3), Fraction(1, 2), Fraction(7, 300), Fraction(1, 256)])
@@ -189,7 +224,7 @@ def test_laplace_noise_follows_its_law_and_no_other(scale: Fraction) -> None:
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_gaussian_noise_follows_its_law_and_no_other(variance: Fraction) -> None:
-    sample = samplers.discrete_gaussian(variance, N, SecureBits())
+    sample = samplers.rounded_gaussian(variance, N, SecureBits())
     reach = int(12 * float(variance) ** 0.5) + 2
 
     def law(v: float) -> dict[int, float]:
@@ -210,8 +245,8 @@ def test_noise_has_the_law_of_opendp() -> None:
     assert same_law(ours, np.array(theirs))
     assert not same_law(wrong, np.array(theirs))
     theirs = opendp.m.make_gaussian(vector, opendp.l2_distance(T=int), scale=6.0)(zeros)
-    ours = samplers.discrete_gaussian(Fraction(36), len(zeros), SecureBits())
-    wrong = samplers.discrete_gaussian(Fraction(36) * Fraction(81, 100), len(zeros), SecureBits())
+    ours = samplers.rounded_gaussian(Fraction(36), len(zeros), SecureBits())
+    wrong = samplers.rounded_gaussian(Fraction(36) * Fraction(81, 100), len(zeros), SecureBits())
     assert same_law(ours, np.array(theirs))
     assert not same_law(wrong, np.array(theirs))
 
@@ -227,7 +262,7 @@ def test_poisson_and_coins_follow_their_laws() -> None:
 
 def test_a_gaussian_too_wide_for_its_table_is_refused() -> None:
     with pytest.raises(QuestionError, match="coarser grid"):
-        samplers.discrete_gaussian(samplers.MAX_SIGMA_SQUARED + 1, 1, SecureBits())
+        samplers.rounded_gaussian(samplers.MAX_SIGMA_SQUARED + 1, 1, SecureBits())
 
 
 def test_noise_too_wide_for_its_integers_is_refused() -> None:

@@ -12,8 +12,7 @@ from typing import Any
 from privet.audit.losses import Bound, epsilon_at
 from privet.audit.verdict import BROKEN, HOLDS, Verdict
 from privet.model import PrivacyCard
-from privet.privacy import Budget, Charge, Cost, Ledger, in_sequence
-from privet.privacy.budget import rho_of
+from privet.privacy import GDP, ZCDP, Budget, Charge, Cost, Ledger, in_sequence
 from privet.privacy.charges import plans_of, settled
 from privet.schema import Schema
 
@@ -59,8 +58,9 @@ def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> I
     """Everything about a model's cost that can be worked out twice."""
     total, (epsilon, delta) = Bound.of(card.questions), _promise(card)
     kept = total.epsilon is not None and total.epsilon <= epsilon
-    kept = kept or (delta > 0 and total.rho <= rho_of(epsilon, delta))
-    yield Check("questions within the promise", kept, f"{total} of {Budget(epsilon, delta)}")
+    promised = Budget(epsilon, delta, accounting=card.accounting)
+    kept = kept or (delta > 0 and _adds_up(card) <= promised.rho)
+    yield Check("questions within the promise", kept, f"{total} of {promised}")
     compositions = [question["composition"] for question in card.questions]
     odd = [composition for composition in compositions if not COMPOSITIONS.fullmatch(composition)]
     yield Check("compositions that are proved", not odd, "; ".join(odd) or f"{len(compositions)} questions")
@@ -71,6 +71,13 @@ def checks(card: PrivacyCard, schema: Schema, ledger: Ledger | None = None) -> I
         yield Check("batches add up to the promise", exposed == stated, f"{len(card.batches)} batches")
     if ledger is not None:
         yield from _ledger_checks(card, total, ledger)
+
+
+def _adds_up(card: PrivacyCard) -> Fraction:
+    """Sum of the questions' ρ, or where the card says so of halves of μ²."""
+    if card.accounting == ZCDP:
+        return Bound.of(card.questions).rho
+    return sum((Charge.from_dict(asked).cost.priced(GDP).rho for asked in card.questions), Fraction(0))
 
 
 def _promise(card: PrivacyCard) -> tuple[Fraction, Fraction]:
@@ -145,4 +152,6 @@ def _loss(card: PrivacyCard, total: Bound) -> float:
     """What the most exposed person lost, over all batches: a card has the questions of the newest alone."""
     if len(card.batches) > 1 and not _of_parties(card):
         return float(exposure(card.batches)[0])
-    return in_epsilon(total, Fraction(card.delta))
+    if total.epsilon is not None or not Fraction(card.delta):
+        return in_epsilon(total, Fraction(card.delta))
+    return epsilon_at(_adds_up(card), Fraction(card.delta), card.accounting)

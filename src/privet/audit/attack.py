@@ -178,7 +178,7 @@ def table_attack(
     n_labels = schema.n_labels
 
     def fit(members: np.ndarray) -> np.ndarray:
-        account = Ledger().create("attack", Budget(epsilon, delta))
+        account = Ledger().create("attack", Budget(epsilon, delta, accounting=estimator.accounting))
         engine = MemoryEngine(lambda: Codes(features[:, members], labels[members]))
         model = estimator.fit(Protected(engine, schema, account)).model_
         return row_shares(model.predictor, features, n_labels)[np.arange(len(labels)), labels]

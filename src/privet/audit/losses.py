@@ -15,7 +15,7 @@ from privet.audit.exact import Law, compare, exponential_weights, permute_and_fl
 from privet.audit.exponentials import exponential
 from privet.audit.ranges import Choices, laws_of, refined
 from privet.noise.samplers import ADDITIVE, LAPLACE
-from privet.privacy import Budget, Cost
+from privet.privacy import ZCDP, Budget, Cost
 
 FEW_COLUMNS = 6
 """Candidates of a selection whose law is written out; beyond them the theorem's bound is taken."""
@@ -200,11 +200,11 @@ def _loss_of_choice(
     return Loss(Bound(epsilon, rho), ways)
 
 
-def epsilon_at(rho: Fraction, delta: Fraction) -> float:
-    """Smallest ε, to four digits, whose (ε, δ) a cost of ρ keeps."""
+def epsilon_at(rho: Fraction, delta: Fraction, accounting: str = ZCDP) -> float:
+    """Smallest ε, to four digits, whose (ε, δ) a cost of ρ keeps, or of half of μ²."""
     low, high = 0.0, 64.0
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
-        enough = Budget(middle, delta).rho >= rho
+        enough = Budget(middle, delta, accounting=accounting).rho >= rho
         low, high = (low, middle) if enough else (middle, high)
     return high

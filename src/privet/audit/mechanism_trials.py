@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import product
+from itertools import islice, pairwise, product
 from math import isqrt
 from typing import Any
 
@@ -18,6 +18,7 @@ from privet.audit.exponentials import exponential
 from privet.audit.statistical import lower_bound
 from privet.audit.trial import DELTA, Effort, from_laws, from_runs, in_turn
 from privet.audit.verdict import BROKEN, HOLDS, Verdict
+from privet.noise.gaussian import REACH, magnitude_brackets
 from privet.noise.inversion import Bracket, exp_bracket
 from privet.noise.sparse import marking
 from privet.privacy import Budget, Change, Cost, Mechanisms, Secure, law_of
@@ -27,10 +28,10 @@ WINDOW = 12
 """Outcomes of additive noise to either side that are written out: beyond them the ratio stays the same."""
 
 WIDTH = 160
-"""Bits of the brackets of Gaussian weights."""
+"""Bits of the brackets of a Gaussian law."""
 
-REST = Fraction(1, 10**80)
-"""More than all weights beyond twenty standard deviations, e^(−200) and what follows."""
+REST = Fraction(1, 10**17)
+"""More than all that lies nine standard deviations from the middle, which is below e^(−40)."""
 
 ONE_COUNT = Change(1, 1)
 """A person moves one count by one."""
@@ -124,28 +125,31 @@ def exact_gaussian(name: str, epsilon: Fraction, effort: Effort) -> Verdict:
 
 
 def hockey_stick(variance: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    """Brackets of Σ max(0, P(x) − e^ε·P(x − 1)) over all x, for a discrete Gaussian P."""
-    weights, total = gaussian_weights(variance)
-    reach = len(weights) - 2
+    """Brackets of Σ max(0, P(x) − e^ε·P(x − 1)) over all x, for a rounded Gaussian P."""
+    masses = gaussian_masses(variance)
+    reach = len(masses) - 2
     e_epsilon = [Fraction(1 << WIDTH, end) for end in reversed(exp_bracket(epsilon, WIDTH))]
     low = high = Fraction(0)
     for x in range(-reach, reach + 1):
-        # log P(x) − log P(x − 1) = (1 − 2x)/2σ² falls with x.
-        if Fraction(1 - 2 * x) / (2 * variance) <= epsilon:
-            break
-        here, before = weights[abs(x)], weights[abs(x - 1)]
-        low += here[0] - e_epsilon[1] * before[1]
-        high += here[1] - e_epsilon[0] * before[0]
-    return max(low / total[1], Fraction(0)), high / total[0] + REST
+        here, before = masses[abs(x)], masses[abs(x - 1)]
+        most = here[1] - e_epsilon[0] * before[0]
+        if most <= 0:
+            break  # the ratio falls with x, since P is log-concave
+        low += max(here[0] - e_epsilon[1] * before[1], Fraction(0))
+        high += most
+    return low / (1 << WIDTH), high / (1 << WIDTH) + REST
 
 
 @lru_cache(maxsize=8)
-def gaussian_weights(variance: Fraction) -> tuple[list[tuple[int, int]], tuple[int, int]]:
-    """Brackets of exp(−x²/2σ²) up to twenty standard deviations, and of their sum over both signs."""
-    reach = 20 * (isqrt(int(variance)) + 1)
-    weights = [exp_bracket(Fraction(x * x) / (2 * variance), WIDTH) for x in range(reach + 2)]
-    low, high = (weights[0][i] + 2 * sum(weight[i] for weight in weights[1:]) for i in (0, 1))
-    return weights, (low, high)
+def gaussian_masses(variance: Fraction) -> list[tuple[Fraction, Fraction]]:
+    """Brackets of P(x) for x = 0, 1, … up to nine standard deviations."""
+    reach = REACH * (isqrt(int(variance)) + 1)
+    within = list(islice(magnitude_brackets(variance, WIDTH), reach + 1))
+    outside = [
+        (Fraction(after[0] - before[1], 2), Fraction(after[1] - before[0], 2))
+        for before, after in pairwise(within)
+    ]
+    return [(Fraction(within[0][0]), Fraction(within[0][1])), *outside]
 
 
 def exact_sparse(name: str, epsilon: Fraction, effort: Effort) -> Verdict:

@@ -21,7 +21,7 @@ from privet.audit.statistical import lower_bound, repeated
 from privet.audit.transcripts import Comparison, compare_without
 from privet.audit.trial import FINDING, Effort, from_laws, from_one_run, from_runs, from_transcripts, in_turn
 from privet.audit.verdict import Verdict
-from privet.privacy import Budget, Ledger, Mechanisms, Secure, protect
+from privet.privacy import ZCDP, Budget, Ledger, Mechanisms, Secure, protect
 from privet.schema import Categorical, Feature, Schema
 
 SEED = 20_170_601
@@ -84,15 +84,21 @@ def transcripts_of_toy(
 
 
 def transcripts_of_schema(
-    name: str, program: Program, schema: Schema, epsilon: Fraction, effort: Effort, delta: Fraction
+    name: str,
+    program: Program,
+    schema: Schema,
+    epsilon: Fraction,
+    effort: Effort,
+    delta: Fraction,
+    accounting: str = ZCDP,
 ) -> Verdict:
     """Transcripts of a program on tables drawn over a schema."""
     random = np.random.default_rng(SEED)
     sizes = [1 + 4 * (i % 8) for i in range(effort.pairs)]
     listed = [(table, int(random.integers(len(table)))) for table in random_tables(schema, sizes, random)]
-    return from_transcripts(
-        name, epsilon, compare_transcripts(program, schema, Budget(epsilon, delta), listed), delta
-    )
+    budget = Budget(epsilon, delta, accounting=accounting)
+    compared = compare_transcripts(program, schema, budget, listed)
+    return from_transcripts(name, epsilon, compared, delta, accounting)
 
 
 def sampled_program(
@@ -170,7 +176,7 @@ def one_run_of(
 
     def score(included: np.ndarray) -> np.ndarray:
         table = columns.filter(pa.array(included))
-        account = Ledger().create("audit", Budget(epsilon, delta))
+        account = Ledger().create("audit", Budget(epsilon, delta, accounting=estimator.accounting))
         model = estimator.fit(protect(table, schema, account, labels[included], mechanisms)).model_
         return np.asarray(model.shares(columns)[np.arange(len(places)), places])
 

@@ -11,7 +11,7 @@ import numpy as np
 from privet.engines import Batch
 from privet.engines.protocol import Draws, Engine, Total
 from privet.errors import QuestionError
-from privet.privacy import Account, Charge, Ledger, Mechanisms, Protected, Receipt
+from privet.privacy import Account, Budget, Charge, Ledger, Mechanisms, Protected, Receipt
 from privet.schema import Schema
 
 Program = Callable[[Protected], Any]
@@ -79,6 +79,7 @@ class Paid(Account):
 
     def __init__(self) -> None:
         super().__init__(Ledger(), "audit")
+        self.ledger.create(self.name, Budget(1))
 
     def reserve(
         self,

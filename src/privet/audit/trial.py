@@ -17,6 +17,7 @@ from privet.audit.one_run import OneRun
 from privet.audit.statistical import LowerBound
 from privet.audit.transcripts import Comparison
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED, Verdict
+from privet.privacy import ZCDP
 
 DELTA = Fraction(1, 10**6)
 FINDING = DELTA / 10
@@ -94,9 +95,10 @@ def from_transcripts(
     epsilon: Fraction,
     compared: Sequence[tuple[Any, Any, Comparison]],
     delta: Fraction = Fraction(0),
+    accounting: str = ZCDP,
 ) -> Verdict:
     """Verdict on transcripts of tables and of their neighbours without one of the rows."""
-    losses = [_loss(comparison, delta) for _, _, comparison in compared]
+    losses = [_loss(comparison, delta, accounting) for _, _, comparison in compared]
     worst = max(range(len(compared)), key=lambda i: (losses[i], not compared[i][2].keeps))
     table, row, comparison = compared[worst]
     if any(each.broken for _, _, each in compared):
@@ -111,13 +113,13 @@ def from_transcripts(
     )
 
 
-def _loss(comparison: Comparison, delta: Fraction) -> float:
+def _loss(comparison: Comparison, delta: Fraction, accounting: str) -> float:
     if comparison.leak:
         return float("inf")
     if comparison.loss.bound.epsilon is not None:
         sure = comparison.broken or (comparison.keeps and not comparison.in_parts)
         return (comparison.loss.attained if sure else 0.0) or float(comparison.loss.bound.epsilon)
-    return epsilon_at(comparison.loss.bound.rho, delta)
+    return epsilon_at(comparison.loss.bound.rho, delta, accounting)
 
 
 def _why(comparison: Comparison) -> str:

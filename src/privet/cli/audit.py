@@ -200,7 +200,7 @@ def _tried_on(
         return estimator.fit(protected).model_
 
     trials = [
-        lambda e, f: transcripts_of_schema(name, program, schema, e, f, leeway),
+        lambda e, f: transcripts_of_schema(name, program, schema, e, f, leeway, estimator.accounting),
         lambda e, f: one_run_of(name, estimator, schema, e, f, leeway),
     ]
     verdicts = [timed(trial, epsilon, effort) for trial in trials]

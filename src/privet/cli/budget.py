@@ -28,7 +28,7 @@ from privet.cli.arguments import (
 from privet.cli.output import facts, out, require_new_file, show_json, table, warn
 from privet.errors import display
 from privet.notebook import plural
-from privet.privacy import Account, Budget, Ledger
+from privet.privacy import ZCDP, Account, Budget, Ledger
 from privet.privacy.chain import Head
 from privet.privacy.charges import Charge, plan_costs, settled
 from privet.schema import Schema
@@ -57,6 +57,14 @@ def create(
     delta: Annotated[
         Any, typer.Option(metavar="D", parser=number, help="Chance that ε fails; 0 is the strict promise.")
     ] = 0.0,
+    accounting: Annotated[
+        str,
+        typer.Option(
+            metavar="WAY",
+            help="How costs with a δ add up, for good: zcdp, or gdp (5 to 8 % less noise for boosting; "
+            "learners that choose need ε).",
+        ),
+    ] = ZCDP,
     schema: Contract = None,
     ledger: LedgerFile = None,
     name: Name = None,
@@ -65,7 +73,7 @@ def create(
     """Set the budget of a table, once."""
     if data != STANDARD:
         open_place(data, None, None)
-    budget, contract = Budget(epsilon, delta), Schema.load(schema) if schema else None
+    budget, contract = Budget(epsilon, delta, accounting=accounting), Schema.load(schema) if schema else None
     account = Ledger(ledger_path(data, ledger)).create(account_name(data, name), budget, contract)
     show_account(account, as_json)
 
@@ -172,6 +180,7 @@ def account_state(account: Account) -> dict[str, Any]:
         "account": account.name,
         "ledger": str(account.ledger.path),
         "delta": float(budget.delta),
+        "accounting": budget.accounting,
         "budget": {unit: float(limit) for unit, (limit, _) in rows.items()},
         "spent": {unit: None if used is None else float(used) for unit, (_, used) in rows.items()},
         "left": left,
@@ -194,7 +203,8 @@ def account_table(account: Account) -> Group:
     lines: list[RenderableType] = [Text.assemble((account.name, "bold"), f"  ({state['ledger']})")]
     lines.append(table(["", *parts], rows, parts))
     if state["delta"]:
-        note = f"  δ = {state['delta']:g}: the sum of all fits must stay within ε, or within ρ of zCDP."
+        unit = "ρ of zCDP" if state["accounting"] == ZCDP else "half of μ² of Gaussian DP"
+        note = f"  δ = {state['delta']:g}: the sum of all fits must stay within ε, or within {unit}."
         lines.append(Text(note, style="dim"))
     return Group(*lines)
 

@@ -24,7 +24,7 @@ from privet.learners.learner import Learner, written
 from privet.learners.parameters import check_parameters, declared
 from privet.model import released
 from privet.model.rules import Rules
-from privet.privacy import Account, Ledger, Protected, protect
+from privet.privacy import Account, Budget, Ledger, Protected, protect
 from privet.progress import progress_bar
 from privet.schema import Label, Schema, Target
 
@@ -44,6 +44,14 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
     schema: Any = field(default=None, kw_only=True)
     account: Account | None = field(default=None, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
+
+    @property
+    def budget(self) -> Budget:
+        """What a fit may spend; on an account that others share it adds up as that one does."""
+        own = super().budget
+        if not isinstance(self.account, Account):
+            return own
+        return replace(own, accounting=self.account.accounting)
 
     def fit(self, X: Any, y: Any = None, unit: Any = None) -> Self:
         """Learn from rows.

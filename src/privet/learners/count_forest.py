@@ -60,7 +60,7 @@ class CountForest(Learner):
         Privacy budget of the fit, or of each batch. ``math.inf`` fits the twin that is not private, for
         comparison: a table in hand alone, never protected rows or an owner's account.
     delta : float
-        0 for pure ε; otherwise all trees share one discrete Gaussian, whose noise grows with the root
+        0 for pure ε; otherwise all trees share one rounded Gaussian, whose noise grows with the root
         of their number only.
     n_trees : int, optional
         By default 30·√ε, between 10 and 60; 60 with a δ. For "jagannathan" 10, or 5 where the schema
@@ -101,7 +101,7 @@ class CountForest(Learner):
     -------
     ε-DP, or (ε, δ)-DP by zCDP, under adding or removing one row. Questions in sequence: rows by label,
     rows by bin and label (an adaptive structure's first batch), and rows by leaf and label of all trees.
-    Proof notes: *Discrete Laplace*, *Discrete Gaussian*, *Sums of gradients*, *Parallel composition*.
+    Proof notes: *Discrete Laplace*, *Rounded Gaussian*, *Sums of gradients*, *Parallel composition*.
     """
 
     name = "count-forest"

@@ -115,7 +115,7 @@ class Search:
     def rest(self, n_rows: float) -> Purse:
         """What the learner goes on with."""
         spent = self.range_share(n_rows) + self.counts * COUNT_SHARE + bool(self.values) * VALUE_SHARE
-        return Purse(self.purse.total * (1 - spent), self.purse.pure)
+        return replace(self.purse, total=self.purse.total * (1 - spent))
 
     def charges(self, n_rows: float) -> list[Charge]:
         """The questions, in order; refused where no δ pays for one."""

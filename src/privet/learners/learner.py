@@ -16,7 +16,7 @@ from privet.learners.parameters import Parameter, check_parameters
 from privet.learners.plan import FitPlan, public_rows
 from privet.learners.purse import Purse
 from privet.model import PrivacyCard
-from privet.privacy import Budget, Charge, Protected
+from privet.privacy import ZCDP, Budget, Charge, Protected
 from privet.schema import Categorical, Continuous, Schema
 from privet.version import __version__
 
@@ -30,15 +30,20 @@ class Learner(ABC):
     name: ClassVar[str]
     """Under which models, cards and the command line know it."""
 
+    accounting: ClassVar[str] = ZCDP
+    """How its costs add up under a δ, where it has an account of its own."""
+
     epsilon: float = 1.0
 
     def learn(self, protected: Protected) -> Any:
         """Find what the contract leaves open, ask, learn, and return a model."""
         self.check_contract(protected.schema)
         before = len(protected.asked)
-        search = self.search(protected.schema)
+        # On an account that others share costs add up as they do there.
+        search = self.search(protected.schema, protected.accounting)
         if search is None:
-            return self._learn(Given(protected, self.purse, self.stamp(protected)))
+            purse = Purse.of(self.budget_for(protected.schema, protected.accounting))
+            return self._learn(Given(protected, purse, self.stamp(protected)))
         for charge in self._known_charges(search.guessed, search.rest(math.inf)):
             _ = charge.law
         protected.note_learner(self.name)
@@ -65,9 +70,9 @@ class Learner(ABC):
                     "use boosting, or leave monotone out of the schema.",
                 )
 
-    def search(self, schema: Schema) -> Search | None:
+    def search(self, schema: Schema, accounting: str | None = None) -> Search | None:
         """What is to be found before it begins; a refusal where that cannot be paid for."""
-        budget = self.budget_for(schema)
+        budget = self.budget_for(schema, accounting)
         return search_of(schema, Purse.of(budget), budget.finding, self._zooms)
 
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
@@ -107,13 +112,14 @@ class Learner(ABC):
     @property
     def budget(self) -> Budget:
         """What a fit may spend; a refusal where the parameters name no budget."""
-        return Budget(self.epsilon, getattr(self, "delta", 0))
+        return Budget(self.epsilon, getattr(self, "delta", 0), accounting=self.accounting)
 
-    def budget_for(self, schema: Schema) -> Budget:
+    def budget_for(self, schema: Schema, accounting: str | None = None) -> Budget:
         """The same, a part of δ set aside where the contract leaves categories open."""
         budget = self.budget
+        budget = replace(budget, accounting=accounting or budget.accounting)
         some = any(isinstance(schema.features[j], Categorical) for j in schema.open_features)
-        return Budget(budget.epsilon, budget.delta, budget.delta * FINDING_PART) if some else budget
+        return replace(budget, finding=budget.delta * FINDING_PART) if some else budget
 
     @property
     def purse(self) -> Purse:
@@ -140,6 +146,7 @@ class Learner(ABC):
                 receipt=protected.receipt.hash if protected.receipt else "",
                 learner={"name": self.name} | dict(facts),
                 version=__version__,
+                accounting=protected.accounting if delta else ZCDP,
             )
 
         return card

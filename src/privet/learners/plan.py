@@ -148,7 +148,7 @@ class FitPlan:
         if total.epsilon is not None and total.epsilon <= self.budget.epsilon:
             assert cost.epsilon is not None
             return float(cost.epsilon / self.budget.epsilon)
-        return float(cost.rho / self.budget.rho)
+        return float(cost.priced(self.budget.accounting).rho / self.budget.rho)
 
 
 def public_rows(schema: Schema, n_rows: float | None) -> float:

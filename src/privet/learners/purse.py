@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from privet.privacy import Budget, Charge, Cost
+from privet.privacy import GDP, Budget, Charge, Cost
 
 LEAST_SD = 1e-9
 """What learners take for the deviation of noise that is next to none: they divide by it."""
@@ -14,15 +14,21 @@ LEAST_SD = 1e-9
 
 @dataclass(frozen=True)
 class Purse:
-    """A budget in one of two laws: pure ε with Laplace noise, or ρ with Gaussian noise."""
+    """A budget in one of two laws: pure ε with Laplace noise, or ρ with Gaussian noise.
+
+    ``gaussian`` says that all of ρ is for Gaussian noise, of which it is half of μ² too.
+    """
 
     total: Fraction
     pure: bool
+    gaussian: bool = False
 
     @classmethod
     def of(cls, budget: Budget) -> Purse:
         """All of a budget, in ρ if it has a δ."""
-        return cls(budget.rho, False) if budget.delta else cls(budget.epsilon, True)
+        if not budget.delta:
+            return cls(budget.epsilon, True)
+        return cls(budget.rho, False, budget.accounting == GDP)
 
     @property
     def norm(self) -> int:
@@ -36,7 +42,7 @@ class Purse:
 
     def cost(self, share: Fraction) -> Cost:
         """Cost of a question that has a share of the budget."""
-        return Cost.pure(self.total * share) if self.pure else Cost.zcdp(self.total * share)
+        return Cost.pure(self.total * share) if self.pure else Cost.zcdp(self.total * share, self.gaussian)
 
 
 def sd_of(charge: Charge) -> float:

@@ -42,6 +42,8 @@ class PrivacyCard:
     batches : list of dict
         Name, cost and receipt of every batch that was added, oldest first; a batch without a name was
         not declared to hold other people than the rest.
+    accounting : str
+        How the questions add up to a promise with a δ: ``zcdp``, or ``gdp`` of Gaussian differential privacy.
     """
 
     epsilon: str
@@ -56,6 +58,7 @@ class PrivacyCard:
     learner: Mapping[str, Any]
     version: str
     batches: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    accounting: str = "zcdp"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain data."""
@@ -66,6 +69,7 @@ class PrivacyCard:
         return [
             ("promise", self.promise),
             ("neighbours", self.neighbours),
+            *([("adds up", "in μ² of Gaussian differential privacy")] if self.accounting == "gdp" else []),
             *(("caveat", caveat) for caveat in self.caveats),
             *(("asked", line) for line in self.asked),
             *(("party", line) for line in _parties(self.batches)),

@@ -26,7 +26,7 @@ MECHANISMS = (
         "epsilon",
         "In ε: discrete Laplace noise, or a choice by permute-and-flip or the exponential mechanism.",
     ),
-    ("rho", "In ρ: discrete Gaussian noise, or a choice by the exponential mechanism."),
+    ("rho", "In ρ: Gaussian noise rounded to whole numbers, or a choice by the exponential mechanism."),
 )
 
 

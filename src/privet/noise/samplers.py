@@ -1,4 +1,4 @@
-"""Noise: geometric, discrete Laplace, discrete Gaussian, Poisson; all exact, all from secure bits.
+"""Noise: geometric, discrete Laplace, rounded Gaussian, Poisson; all exact, all from secure bits.
 
 A geometric variable here has P(G ≥ k) = exp(−γ·k), γ rational. Everything else in pure ε is made of
 it: discrete Laplace noise is the difference of two, and a coin with probability exp(−γ·k) shows
@@ -12,15 +12,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, count, islice
-from math import ceil, exp, expm1, factorial, sqrt
+from math import erfc, exp, expm1, factorial, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from privet.errors import QuestionError
 from privet.noise.bits import WORD, Bits
+from privet.noise.gaussian import magnitude_bracket, magnitude_brackets, rounded_variance
 from privet.noise.inversion import Bracket, InverseTable, certain_floor, exp_bracket
 
 PRECISION = 160
@@ -33,7 +34,7 @@ DIGIT = 10
 """Bits of a digit of a wider one."""
 
 MAX_SIGMA_SQUARED = Fraction(1 << 32)
-"""Widest discrete Gaussian: its table has about seven entries a standard deviation."""
+"""Widest Gaussian: its table has about seven entries a standard deviation."""
 
 MIN_RATE = Fraction(1, 1 << 44)
 """Smallest γ of a geometric variable: a draw must fit into 64 bits whatever its tail."""
@@ -65,7 +66,7 @@ def check_rate(gamma: Fraction) -> None:
 
 
 def check_variance(sigma_squared: Fraction) -> None:
-    """Refuse a discrete Gaussian whose table would be too long."""
+    """Refuse a Gaussian whose table would be too long."""
     if sigma_squared > MAX_SIGMA_SQUARED:
         raise QuestionError(
             f"Gaussian noise of a variance above {float(MAX_SIGMA_SQUARED):.1e} is not offered.",
@@ -78,8 +79,8 @@ def discrete_laplace(scale: Fraction, size: int, bits: Bits) -> np.ndarray:
     return geometric(1 / scale, size, bits) - geometric(1 / scale, size, bits)
 
 
-def discrete_gaussian(sigma_squared: Fraction, size: int, bits: Bits) -> np.ndarray:
-    """Integer noise with P(x) ∝ exp(−x²/(2·sigma_squared)), int64."""
+def rounded_gaussian(sigma_squared: Fraction, size: int, bits: Bits) -> np.ndarray:
+    """Integer noise: normal numbers of a variance, each rounded to the nearest whole one, int64."""
     check_variance(sigma_squared)
     magnitude = _gaussian_table(sigma_squared).draw(size, bits)
     sign = (bits.words(size) & 1).astype(np.int64)
@@ -147,23 +148,9 @@ def _digit_table(gamma: Fraction) -> InverseTable:
 
 @lru_cache(maxsize=64)
 def _gaussian_table(sigma_squared: Fraction) -> InverseTable:
-    """Law of the magnitude: P(0) = 1/Z, P(k) = 2·exp(−k²/2σ²)/Z."""
-    computed: dict[int, list[tuple[int, int]]] = {}
-
-    def brackets(width: int) -> list[tuple[int, int]]:
-        if width not in computed:
-            computed[width] = _gaussian_brackets(sigma_squared, width)
-        return computed[width]
-
-    def bracket(k: int, width: int) -> tuple[int, int]:
-        fine = PRECISION
-        while fine < 2 * width:
-            fine *= 2
-        table = brackets(fine)
-        low, high = table[k] if k < len(table) else (table[-1][0], 1 << fine)
-        return low >> (fine - width), -(-high >> (fine - width))
-
-    return InverseTable(bracket, table_words(brackets))
+    """Law of the magnitude."""
+    words = table_words(partial(magnitude_brackets, sigma_squared))
+    return InverseTable(partial(magnitude_bracket, sigma_squared), words)
 
 
 @lru_cache(maxsize=1)
@@ -204,27 +191,6 @@ def _times(a: tuple[int, int], b: tuple[int, int], width: int) -> tuple[int, int
     return a[0] * b[0] >> width, -(-a[1] * b[1] >> width)
 
 
-def _gaussian_brackets(sigma_squared: Fraction, width: int) -> list[tuple[int, int]]:
-    """Brackets of P(|X| ≤ k), up to where the rest is below what ``width`` bits can show.
-
-    The weights w_k = exp(−k²/2σ²) follow from w_{k+1} = w_k·r_k with r_{k+1} = r_k·exp(−1/σ²). The rest
-    beyond k is below w_k·r_k/(1 − r_k), a geometric series.
-    """
-    one = 1 << width
-    ratio = exp_bracket(1 / (2 * sigma_squared), width)
-    shrink = exp_bracket(1 / sigma_squared, width)
-    weight = (one, one)
-    sums = [(one, one)]
-    while True:
-        weight, ratio = _times(weight, ratio, width), _times(ratio, shrink, width)
-        rest = weight[1] * ratio[1] // (one - ratio[1]) + 1 if ratio[1] < one else one
-        sums.append((sums[-1][0] + 2 * weight[0], sums[-1][1] + 2 * weight[1]))
-        if weight[1] + rest < one >> (width // 2 + WORD // 2):
-            break
-    total = sums[-1][0], sums[-1][1] + 2 * rest
-    return [((low << width) // total[1], -(-(high << width) // total[0])) for low, high in sums]
-
-
 def _laplace_variance(scale: float) -> float:
     return 2 * exp(-1 / scale) / expm1(-1 / scale) ** 2
 
@@ -235,10 +201,7 @@ def _laplace_margin(scale: float, rest: float) -> int:
 
 
 def _gaussian_margin(sigma_squared: float, rest: float) -> int:
-    reach = ceil(40 * sqrt(sigma_squared)) + 1
-    weights = np.exp(-(np.arange(reach + 1.0) ** 2) / (2 * sigma_squared))
-    weights[1:] *= 2
-    return int(np.searchsorted(np.cumsum(weights) / weights.sum(), 1 - rest))
+    return smallest(lambda k: erfc((k + 0.5) / sqrt(2 * sigma_squared)) <= rest)
 
 
 def smallest(holds: Callable[[int], bool]) -> int:
@@ -286,8 +249,8 @@ ADDITIVE = {
     GAUSSIAN: Additive(
         lambda _, l2_squared, rho: l2_squared / (2 * rho),
         check_variance,
-        discrete_gaussian,
-        float,
+        rounded_gaussian,
+        rounded_variance,
         _gaussian_margin,
     ),
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from privet.answers import Law
 from privet.errors import QuestionError
-from privet.privacy.budget import DELTA_UNITS, UNITS, Cost, in_sequence
+from privet.privacy.budget import DELTA_UNITS, UNITS, ZCDP, Cost, in_sequence
 from privet.privacy.chain import Event
 from privet.privacy.laws import OF_ITS_OWN, Change, ScoreChange, law_of, noise_sd
 
@@ -45,6 +45,12 @@ class Charge:
     kind: type | None = field(default=None, compare=False)
     change: Change | ScoreChange | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        # While it is planned: nothing is charged for it then.
+        if self.cost.gaussian and isinstance(self.change, ScoreChange):
+            hint = "ask for it in epsilon (delta=0), or of an account that adds up in zCDP."
+            raise QuestionError("a choice has no Gaussian noise, which this account adds up.", hint)
+
     @property
     def noise_sd(self) -> float | None:
         """Standard deviation of the noise on a number of the answer; None where the answer is a choice."""
@@ -68,6 +74,7 @@ class Charge:
             "question": self.question,
             "epsilon": None if cost.epsilon_units is None else _decimal(cost.epsilon_units, UNITS),
             "rho": _decimal(cost.rho_units, UNITS**2),
+            **({"noise": "gaussian"} if cost.gaussian else {}),
             **({"delta": _decimal(cost.delta_units, DELTA_UNITS)} if cost.delta_units else {}),
             "composition": self.composition,
         }
@@ -80,6 +87,7 @@ class Charge:
             None if epsilon is None else _units(epsilon, UNITS),
             _units(data["rho"], UNITS**2),
             _units(data.get("delta", "0"), DELTA_UNITS),
+            data.get("noise") == "gaussian",
         )
         return cls(data["question"], cost, data["composition"])
 
@@ -97,14 +105,17 @@ class Receipt:
     signature: str = ""
 
 
-def plan_costs(event: Event, plans: Mapping[int, str]) -> list[Cost]:
+def plan_costs(event: Event, plans: Mapping[int, str], accounting: str = ZCDP) -> list[Cost]:
     """Cost of the plan that a charge stands for; of both where there are two and nothing is settled."""
-    return [in_sequence(Charge.from_dict(each).cost for each in plan) for plan in plans_of(event, plans)]
+    return [
+        in_sequence(Charge.from_dict(each).cost.priced(accounting) for each in plan)
+        for plan in plans_of(event, plans)
+    ]
 
 
 def plans_of(event: Event, plans: Mapping[int, str]) -> list[Sequence[Mapping[str, Any]]]:
     """The plan that a charge stands for, as it was written down; both where nothing is settled."""
-    followed = plans.get(event["number"])
+    followed = plans.get(event.get("number", 0))
     return [event[name] for name in PLANS if name in event and followed in (None, name)]
 
 

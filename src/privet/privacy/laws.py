@@ -66,7 +66,7 @@ def law_of(change: Change | ScoreChange, cost: Cost) -> Law:
     Privacy
     -------
     The answer is then within its cost: ε-DP if it has an ε, and ρ-zCDP. Proofs: *Discrete Laplace*,
-    *Discrete Gaussian*, *Permute-and-flip*, *Exponential*.
+    *Rounded Gaussian*, *Permute-and-flip*, *Exponential*.
     """
     if isinstance(change, Change):
         law = _law_of_numbers(change, cost)

@@ -349,6 +349,11 @@ class Account:
         """Budget of the account."""
         return self.ledger.state(self.name).budget
 
+    @property
+    def accounting(self) -> str:
+        """How costs with a δ add up on it: ``zcdp`` or ``gdp``."""
+        return self.budget.accounting
+
     def spent(self) -> Cost:
         """What has been spent on the people of this account."""
         return self.ledger.state(self.name).spent(self.batch_name)

@@ -45,8 +45,8 @@ class Mechanisms:
 
         Privacy
         -------
-        Discrete Laplace: (L1 sensitivity / scale)-DP. Discrete Gaussian: (squared L2 sensitivity /
-        2σ²)-zCDP. Proofs: *Discrete Laplace*, *Discrete Gaussian*.
+        Discrete Laplace: (L1 sensitivity / scale)-DP. Rounded Gaussian: (squared L2 sensitivity /
+        2σ²)-zCDP. Proofs: *Discrete Laplace*, *Rounded Gaussian*.
         """
         return np.asarray(exact + self.noise(law, exact.size).reshape(exact.shape))
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from privet.errors import BudgetError, BudgetExceeded
+from privet.privacy.budget import ZCDP
 from privet.privacy.charges import PLANS, Charge, Receipt
 
 
@@ -23,6 +24,10 @@ class Payer(Protocol):
     @property
     def batch_name(self) -> str | None:
         """The disjoint batch of them, if it is one."""
+
+    @property
+    def accounting(self) -> str:
+        """How costs with a δ add up: ``zcdp`` or ``gdp``."""
 
     def batch(self, name: str) -> Any:
         """Who pays for a declared batch."""
@@ -61,12 +66,17 @@ class Prepaid:
         What was charged.
     schema : str
         Fingerprint of the schema under which it was.
+    accounting : str
+        How costs add up on the account that was charged.
     """
 
     batch_name = None
 
-    def __init__(self, name: str, receipt: Receipt, quote: Quote, schema: str) -> None:
+    def __init__(
+        self, name: str, receipt: Receipt, quote: Quote, schema: str, accounting: str = ZCDP
+    ) -> None:
         self.name = name
+        self.accounting = accounting
         self.receipt = receipt
         self.settled: str | None = None
         self.used = False
@@ -101,8 +111,9 @@ class Quoting:
 
     batch_name = None
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, accounting: str = ZCDP) -> None:
         self.name = name
+        self.accounting = accounting
         self.quotes: list[Quote] = []
 
     def reserve(

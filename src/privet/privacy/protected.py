@@ -18,6 +18,7 @@ from privet.checks import Number, whole
 from privet.data import Persons, declared_unit
 from privet.engines import nobody, open_engine
 from privet.errors import BudgetError, BudgetExceeded, SchemaError
+from privet.privacy.budget import ZCDP
 from privet.privacy.mechanisms import Mechanisms, Secure
 from privet.privacy.prepaid import Payer, Quote, Quoting
 from privet.privacy.question import Question, cost_of
@@ -175,7 +176,9 @@ def protect(
     return Protected(engine, schema, account, mechanisms)
 
 
-def quotes(ask: Callable[[Protected], object], schema: Schema, name: str = "people") -> list[Quote]:
+def quotes(
+    ask: Callable[[Protected], object], schema: Schema, name: str = "people", accounting: str = ZCDP
+) -> list[Quote]:
     """What some work would reserve first, by doing it on no rows with an account that refuses every charge.
 
     Parameters
@@ -185,6 +188,8 @@ def quotes(ask: Callable[[Protected], object], schema: Schema, name: str = "peop
     schema : Schema
     name : str
         The account.
+    accounting : str
+        How costs with a δ add up on it.
 
     Returns
     -------
@@ -195,7 +200,7 @@ def quotes(ask: Callable[[Protected], object], schema: Schema, name: str = "peop
     -------
     No row is there to be read: a price follows from what is asked and the schema alone.
     """
-    payer = Quoting(name)
+    payer = Quoting(name, accounting)
     with suppress(BudgetExceeded):
         ask(Protected(nobody(schema), schema, payer))
     if not payer.quotes:

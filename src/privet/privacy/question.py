@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from types import NoneType
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -183,13 +183,14 @@ def cost_of(
         raise QuestionError("give either epsilon or rho.")
     if delta is not None and not question.has_delta:
         raise QuestionError("this question has no delta of its own.", "leave it out.")
+    cost = Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
     if question.has_delta:
-        paid = Cost.pure(epsilon) if epsilon is not None else Cost.zcdp(rho or 0)
-        return paid.with_delta(delta or 0)
+        cost = cost.with_delta(delta or 0)
     if epsilon is not None:
-        return Cost.pure(epsilon)
-    cost = Cost.zcdp(rho or 0)
+        return cost
     change = question.charge(schema, cost).change
+    if isinstance(change, Change):
+        return replace(cost, gaussian=True)
     if isinstance(change, ScoreChange) and change.shares == 1:
         return Cost.pure(bounded_range_epsilon(positive(rho or 0, "rho")), bounded_range=True)
     return cost

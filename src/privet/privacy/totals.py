@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any, Self
 
 from privet.errors import BudgetError, BudgetExceeded, UnknownAccount, display
-from privet.privacy.budget import Budget, Cost, epsilon_of, in_parallel, in_sequence
+from privet.privacy.budget import ZCDP, Budget, Cost, in_parallel, in_sequence
 from privet.privacy.chain import GENESIS, Event
-from privet.privacy.charges import PLANS, Charge, plan_costs
+from privet.privacy.charges import PLANS, plan_costs
 
 NONE = Fraction(0)
 Find = Callable[[int], Event]
@@ -136,8 +136,9 @@ class Totals:
         """Count one more event, whose link to the chain was checked."""
         kind, account = event["kind"], event["account"]
         if kind in ("budget", "grant"):
-            budget = budget_of(event)
-            state = self.accounts.setdefault(account, State(budget))
+            known = self.accounts.get(account)
+            budget = budget_of(event, known.budget if known else None)
+            state = known or self.accounts.setdefault(account, State(budget))
             state.budget, state.schema = budget, event["schema"] or state.schema
         elif account in self.accounts:
             step = _STEPS.get(kind)
@@ -165,13 +166,13 @@ def _batch(state: State, event: Event, find: Find) -> None:
 
 
 def _cap(state: State, event: Event, find: Find) -> None:
-    cap = None if event["epsilon"] is None else budget_of(event)
+    cap = None if event["epsilon"] is None else budget_of(event, state.budget)
     state.analysts.setdefault(event["analyst"], Analyst(cap)).cap = cap
 
 
 def _charge(state: State, event: Event, find: Find) -> None:
     state.schema = state.schema or event["schema"]
-    costs = plan_costs(event, {})
+    costs = plan_costs(event, {}, state.budget.accounting)
     # The dearer of two plans, in ε and in ρ: the maximum, as if of disjoint people.
     dearer = in_parallel(costs)
     if len(costs) > 1:
@@ -184,7 +185,8 @@ def _settle(state: State, event: Event, find: Find) -> None:
     if dearer is not None:
         charged = find(event["number_settled"])
         state.charge(charged, dearer, -1)
-        state.charge(charged, in_sequence(Charge.from_dict(each).cost for each in charged[event["plan"]]))
+        followed = plan_costs(charged, {charged["number"]: event["plan"]}, state.budget.accounting)
+        state.charge(charged, followed[0])
 
 
 def _cancel(state: State, event: Event, find: Find) -> None:
@@ -193,7 +195,7 @@ def _cancel(state: State, event: Event, find: Find) -> None:
     # What was settled was answered: were it given back all the same, it would stay charged.
     if number not in state.closed and (number in state.open or PLANS[1] not in charged):
         dearer = state.open.pop(number, None)
-        state.charge(charged, dearer or in_parallel(plan_costs(charged, {})), -1)
+        state.charge(charged, dearer or in_parallel(plan_costs(charged, {}, state.budget.accounting)), -1)
         state.closed.add(number)
 
 
@@ -211,9 +213,10 @@ _STEPS: Mapping[str, Callable[[State, Event, Find], None]] = {
 }
 
 
-def budget_of(event: Event) -> Budget:
-    """The budget, or the cap, that an event sets."""
-    return Budget(*(Fraction(event.get(name, 0)) for name in ("epsilon", "delta", "finding")))
+def budget_of(event: Event, known: Budget | None = None) -> Budget:
+    """The budget, or the cap, that an event sets; an account adds up as it did at first."""
+    epsilon, delta, finding = (Fraction(event.get(name, 0)) for name in ("epsilon", "delta", "finding"))
+    return Budget(epsilon, delta, finding, known.accounting if known else event.get("accounting", ZCDP))
 
 
 def budget_event(kind: str, account: str, budget: Budget, **more: Any) -> dict[str, Any]:
@@ -221,6 +224,8 @@ def budget_event(kind: str, account: str, budget: Budget, **more: Any) -> dict[s
     numbers = {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
     if budget.finding:
         numbers["finding"] = str(budget.finding)
+    if budget.accounting != ZCDP:
+        numbers["accounting"] = budget.accounting
     return {"kind": kind, "account": account, **numbers, **more}
 
 
@@ -273,7 +278,7 @@ def check_fits(budget: Budget, spent: Cost, account: str, cost: Cost) -> None:
         pure = max(budget.epsilon - spent.epsilon, Fraction(0))
         if pure or not left:
             raise BudgetExceeded(account, "epsilon", cost.epsilon, pure, budget.epsilon)
-    fits = f"{epsilon_of(left, in_rho)} or less with delta={display(budget.delta)}"
+    fits = f"{budget.epsilon_of(left)} or less with delta={display(budget.delta)}"
     raise BudgetExceeded(account, "rho", cost.rho, left, budget.rho, fits)
 
 
@@ -312,11 +317,16 @@ def _state_from_dict(data: Mapping[str, Any]) -> State:
 
 
 def _budget_to_list(budget: Budget | None) -> list[str] | None:
-    return None if budget is None else [str(budget.epsilon), str(budget.delta), str(budget.finding)]
+    if budget is None:
+        return None
+    return [*map(str, (budget.epsilon, budget.delta, budget.finding)), budget.accounting]
 
 
 def _budget_from_list(data: list[str] | None) -> Budget | None:
-    return None if data is None else Budget(*map(Fraction, data))
+    if data is None:
+        return None
+    epsilon, delta, finding = map(Fraction, data[:3])
+    return Budget(epsilon, delta, finding, *data[3:])
 
 
 def _spending_to_dict(spending: Spending) -> dict[str, Any]:

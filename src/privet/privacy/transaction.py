@@ -6,13 +6,14 @@ Proof note: ``docs/proofs/composition.md``, *The ledger*.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from privet.errors import BudgetError, KeyReused
 from privet.privacy.book import Book, key_of
-from privet.privacy.budget import Budget, Cost, in_parallel, in_sequence
+from privet.privacy.budget import Budget, Cost, in_parallel
 from privet.privacy.chain import Event, Row
-from privet.privacy.charges import PLANS, Charge, Receipt
+from privet.privacy.charges import PLANS, Charge, Receipt, plan_costs
 from privet.privacy.totals import State, budget_event, check_charge, check_declared
 from privet.schema import Schema
 
@@ -51,7 +52,7 @@ class Transaction:
 
     def grant(self, account: str, budget: Budget, schema: Schema | None = None) -> None:
         """See `Ledger.grant`."""
-        self.state(account)
+        budget = replace(budget, accounting=self.state(account).budget.accounting)
         self._book.append(budget_event("grant", account, budget, schema=schema and schema.fingerprint))
 
     def set_cap(self, account: str, analyst: str, cap: Budget | None) -> None:
@@ -115,7 +116,7 @@ class Transaction:
         state = self.state(account)
         if key is not None and (found := self._book.find_key(account, str(key_of(event)))):
             return _same(event, *found)
-        costs = [in_sequence(each.cost for each in plan) for plan in plans]
+        costs = plan_costs(event, {}, state.budget.accounting)
         try:
             check_declared(state, account, batch)
             _check_schema(state, account, schema)

@@ -64,6 +64,11 @@ class Wall:
         return self._account.name
 
     @property
+    def accounting(self) -> str:
+        """How costs with a δ add up on the account: ``zcdp`` or ``gdp``."""
+        return self._account.accounting
+
+    @property
     def batch_name(self) -> str | None:
         """Name of the disjoint batch that pays, if it is one."""
         return self._account.batch_name
@@ -85,7 +90,7 @@ class Wall:
 
     def note_learner(self, name: str) -> None:
         """Let the ledger say who asks from now on: a learner by its name."""
-        if isinstance(self._account, Account):
+        if type(self._account) is Account:  # a payer of another kind keeps no history
             self._account = replace(self._account, learner=name)
 
     def ask(self, question: Question[Answer], cost: Cost) -> Answer:

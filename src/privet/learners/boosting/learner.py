@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.utils import check_random_state
@@ -17,7 +17,7 @@ from privet.learners.parameters import seed, whole
 from privet.learners.plan import FitPlan
 from privet.learners.purse import Purse
 from privet.model import AdditiveModel, AdditiveNumbers
-from privet.privacy import Charge
+from privet.privacy import GDP, Charge
 from privet.schema import Schema
 
 
@@ -73,6 +73,7 @@ class Boosting(Learner):
     """
 
     name = "boosting"
+    accounting = GDP
 
     delta: float = delta()
     passes: int | None = whole(
@@ -89,7 +90,8 @@ class Boosting(Learner):
         check_monotone(schema)
 
     def _learn(self, given: Given) -> AdditiveModel | AdditiveNumbers:
-        fit = Fit(given, self.budget, check_random_state(self.random_state))
+        budget = replace(self.budget, accounting=given.rows.accounting)
+        fit = Fit(given, budget, check_random_state(self.random_state))
         return fit.learn(self.passes)
 
     def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:

@@ -91,7 +91,11 @@ class Opening:
 
     def spent(self, law: Purse) -> Fraction:
         """Share of the budget that the first question has, in one of the laws."""
-        return self.share if law == self.purse else self.first.cost.rho / law.total
+        return (
+            self.share
+            if law == self.purse
+            else self.first.cost.priced(self.budget.accounting).rho / law.total
+        )
 
 
 def openings(budget: Budget, schema: Schema, settled: Purse | None = None) -> list[Opening]:

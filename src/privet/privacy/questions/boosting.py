@@ -39,7 +39,7 @@ class LabelRows(Counts):
     Privacy
     -------
     ε-DP or ρ-zCDP; a row has one label, so both sensitivities are 1. Proof: *Discrete Laplace*,
-    *Discrete Gaussian*.
+    *Rounded Gaussian*.
     """
 
     method = "noisy_label_rows"

@@ -107,7 +107,7 @@ class RowCount(OfColumns):
 
     Privacy
     -------
-    ε-DP or ρ-zCDP; sensitivity 1. Proof: *Discrete Laplace*, *Discrete Gaussian*.
+    ε-DP or ρ-zCDP; sensitivity 1. Proof: *Discrete Laplace*, *Rounded Gaussian*.
     """
 
     method = "noisy_count"
@@ -127,7 +127,7 @@ class ColumnRows(OfColumns):
     Privacy
     -------
     ε-DP or ρ-zCDP over the whole table; a row is in one cell at most, so both sensitivities are 1.
-    Proof: *Discrete Laplace*, *Discrete Gaussian*.
+    Proof: *Discrete Laplace*, *Rounded Gaussian*.
     """
 
     method = "noisy_column_rows"

@@ -78,7 +78,7 @@ class LeafLabelRows(OfLeaves, Counts):
     -------
     ε-DP or ρ-zCDP over all trees together; a row is in one cell a tree, so the L1 sensitivity
     and the squared L2 sensitivity are the number of trees, or 1 where it has a tree of its own. Proof:
-    *Discrete Laplace*, *Discrete Gaussian*, *Parallel composition*.
+    *Discrete Laplace*, *Rounded Gaussian*, *Parallel composition*.
     """
 
     method = "noisy_histogram"
@@ -168,7 +168,7 @@ class LeafTotals(OfGrowing, Counts):
     Privacy
     -------
     ε-DP or ρ-zCDP over all trees together; a row is in one leaf a tree, so the L1 sensitivity and
-    the squared L2 sensitivity are the number of trees. Proof: *Discrete Laplace*, *Discrete
+    the squared L2 sensitivity are the number of trees. Proof: *Discrete Laplace*, *Rounded
     Gaussian*.
     """
 
