@@ -23,8 +23,8 @@ from privet.learners.boosting.bins import (
 )
 from privet.learners.boosting.loss import loss_of
 from privet.learners.boosting.monotone import Monotone, told
-from privet.learners.boosting.numbers import Numbers
-from privet.learners.boosting.opening import Opening, further_share, label_charges, openings
+from privet.learners.boosting.numbers import Numbers, mean_share, width_charges, width_share
+from privet.learners.boosting.opening import Opening, further_share, label_charges, openings, rest
 from privet.learners.boosting.plan import Plan, whole_plan
 from privet.learners.boosting.shapes import (
     InterceptFilter,
@@ -66,11 +66,11 @@ class Fit:
         """Ask everything and return the model."""
         schema, before = self.protected.schema, len(self.protected.asked)
         totals, spent = self._ask_labels()
+        totals, spent, passes = self._about_mean(totals, spent, passes)
         n_rows = self._n_rows(totals)
         searched = self.given.searched
         plan = whole_plan(n_rows, schema, self.loss, self.purse, spent, passes, searched)
         self.protected.refine(plan.charges(self.purse, len(schema.features), self.loss))
-        totals = self._about_mean(plan.width_share, totals, n_rows)
         ranks = self.given.ranks
         if plan.zoom_share:
             totals, ranks = self._zoom(plan.zoom_share, totals, n_rows)
@@ -80,10 +80,10 @@ class Fit:
         )
         intercept = InterceptFilter(start, n_rows, moved)
         if plan.shape_passes:
-            additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept)
+            additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept, n_rows)
         if plan.rounds:
             additive = self._fit_trees(plan, additive, margins, shapes, intercept, n_rows)
-        self._narrow(additive, plan.width_share)
+        self._narrow(additive, plan.width_share, n_rows)
         n_trees = plan.rounds * plan.n_trees
         sizes = {
             "questions": len(self.protected.asked) - before,
@@ -152,22 +152,31 @@ class Fit:
         bound = self.protected.schema.max_rows or inf
         return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.loss.n_columns), 1.0, bound)[0]
 
-    def _about_mean(self, share: Fraction, totals: Totals, n_rows: float) -> Totals:
+    def _about_mean(
+        self, totals: Totals, spent: Fraction, passes: int | None
+    ) -> tuple[Totals, Fraction, int | None]:
         """Of numbers: see to it that residuals are about their mean, and cut where they are."""
         if not isinstance(self.loss, Numbers):
-            return totals
-        before = self.loss
+            return totals, spent, passes
+        before, n_rows = self.loss, self._n_rows(totals)
+        share = width_share(self.purse, n_rows, before, passes)
         self.loss = before.about(totals, n_rows)
-        if share:
-            self._narrow(None, share)
-            self.loss = self.loss.of_deviation()
-        return self.loss.recast(totals, before)
+        if not share:
+            return self.loss.recast(totals, before), spent, passes
+        self.protected.refine([*width_charges(self.purse, share), rest(self.purse, spent + share)])
+        self._narrow(None, share, n_rows)
+        self.loss, spent = self.loss.of_deviation(), spent + share
+        totals, asked = self.loss.recast(totals, before), 1
+        if share := mean_share(self.purse, n_rows, self.loss, self.loss.mean(totals, n_rows)[1]):
+            self.protected.refine(label_charges(self.purse, self.loss, share, spent))
+            totals, spent, asked = totals.merge(self._count_labels(share)), spent + share, 2
+        return totals, spent, passes if passes is None else max(passes - asked, 1)
 
-    def _narrow(self, additive: Additive | None, share: Fraction) -> None:
+    def _narrow(self, additive: Additive | None, share: Fraction, n_rows: float) -> None:
         """Of numbers: cut residuals at what their sizes tell."""
         if isinstance(self.loss, Numbers) and share:
             noisy = self._ask(self.loss.width_rows(additive), share)
-            self.loss = self.loss.narrowed(noisy.values, sqrt(noisy.variance))
+            self.loss = self.loss.narrowed(noisy.values, sqrt(noisy.variance), n_rows)
 
     def _zoom(self, share: Fraction, totals: Totals, n_rows: float) -> tuple[Totals, Ranks]:
         """Where people are within the public ranges, and what the answer adds to the totals."""
@@ -212,17 +221,18 @@ class Fit:
         start: Start,
         shapes: Shapes,
         intercept: InterceptFilter,
+        n_rows: float,
     ) -> Additive:
         """Passes over the shapes: noisy gradients by bin, a step of every asked shape."""
         asked = shapes.stronger(plan.least_energy)
-        self._narrow(additive, plan.width_share)
+        self._narrow(additive, plan.width_share * plan.narrows, n_rows)
         sd = self._gradient_sd(len(asked), plan.shape_pass_share)
         asked_margins = [margins[j] for j in asked]
         steps = ShapeSteps(
             asked_margins,
             first_step(margins, start, shapes, asked, start_length(shapes, plan.overlap), sd),
             start.curvature,
-            shapes.scale,
+            shapes.scales[asked],
             sd,
             plan.shape_passes,
             plan.shape_step,
@@ -257,7 +267,7 @@ class Fit:
         if not weights.any():
             weights += 1.0
         weights = weights / weights.sum()
-        self._narrow(additive, plan.width_share)
+        self._narrow(additive, plan.width_share * plan.narrows, n_rows)
         for _ in range(plan.rounds):
             features, turns = draw_trees(
                 additive.bins, margins, shapes.values, weights, plan.n_trees, plan.depth, self.random
@@ -307,5 +317,5 @@ class Fit:
             if j in asked:
                 sd = self._gradient_sd(len(asked), plan.shape_share)
                 variance = 1 / (1 / variance + 1 / sd**2)
-            bands.append(ShapePrior.of(margin, start.curvature).band(shapes.scale, variance))
+            bands.append(ShapePrior.of(margin, start.curvature).band(shapes.scales[j], variance))
         return np.concatenate(bands)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import sqrt
 
 from privet.learners.boosting.loss import Loss, loss_of
+from privet.learners.boosting.numbers import width_share
 from privet.learners.boosting.plan import GAUSSIAN_TREES, WIDEST_SD
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget, Charge, Cost
@@ -24,6 +25,9 @@ FEW_ROWS = 4
 
 WORTH_ASKING = Fraction(5, 4)
 """Share that labels should have, by what they had, from which on they are asked again."""
+
+ALONE_ERROR = 0.01
+"""`share_error` of a number where nothing else can be told."""
 
 FEW_FOR_GAUSSIAN, MOST_RATIO = 12.0, 1.5
 """Where Gaussian noise begins to pay: see `prefers_pure`."""
@@ -139,14 +143,21 @@ def further_shares(
 
 def label_charges(purse: Purse, loss: Loss, share: Fraction, spent: Fraction) -> list[Charge]:
     """One more count of the labels, and all that comes after as one reserve."""
-    return [loss.label_kind.plan(purse.cost(share)), Charge(REST, purse.cost(1 - spent - share))]
+    return [loss.label_kind.plan(purse.cost(share)), rest(purse, spent + share)]
+
+
+def rest(purse: Purse, spent: Fraction) -> Charge:
+    """All that comes after, as one reserve."""
+    return Charge(REST, purse.cost(1 - spent))
 
 
 def _label_share(purse: Purse, n_rows: float, n_features: int, loss: Loss) -> Fraction:
     """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
     per_row = 1 / (purse.strength * max(n_rows, 1.0))
     cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
-    most = Fraction(FEW_ROWS * cell_noise / loss.balance).limit_denominator(100)
-    needed = per_row / loss.share_error
+    most, error = Fraction(FEW_ROWS * cell_noise / loss.balance).limit_denominator(100), loss.share_error
+    if loss.finds_width and not width_share(purse, n_rows, loss, None):
+        error, most = ALONE_ERROR, MOST_LABEL_SHARE
+    needed = per_row / error
     enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
     return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)

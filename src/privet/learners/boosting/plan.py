@@ -32,7 +32,7 @@ from math import floor, log2, sqrt
 import numpy as np
 
 from privet.learners.boosting.loss import Loss
-from privet.learners.boosting.numbers import width_charges, width_share
+from privet.learners.boosting.numbers import LATER_WIDTH, width_charges, width_share
 from privet.learners.boosting.zoom import zoom_charges, zoom_share
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Charge
@@ -46,6 +46,9 @@ LONGEST_STEP = 0.4
 
 WIDEST_SD = sqrt(WIDEST_VARIANCE)
 """Standard deviation of the widest Gaussian noise that can be drawn."""
+
+FEW_FOR_TREES = 150
+"""Evidence below which a number's shapes are asked twice and trees not at all: they would fit noise."""
 
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
@@ -107,19 +110,27 @@ class Plan:
         """Every question after the labels, in order, were every shape asked in every pass."""
         width = width_charges(purse, self.width_share)
         zoom = zoom_charges(purse, loss, self.zoom_share, n_features)
-        charges = [*width, *zoom, loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
+        narrow = width if self.narrows else []
+        charges = [*zoom, loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
         if self.shape_passes:
             shapes = loss.shape_kind.plan(purse.cost(self.shape_pass_share), n_features, loss.n_labels)
-            charges += [*width, *[shapes] * self.shape_passes]
+            charges += [*narrow, *[shapes] * self.shape_passes]
         if self.rounds:
             passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
-            charges += [*width, *[self.leaf_rows(purse), *passes] * self.rounds]
+            charges += [*narrow, *[self.leaf_rows(purse), *passes] * self.rounds]
         return [*charges, *width]
 
     @property
     def widths(self) -> int:
-        """Questions of the residuals' sizes: about the mean, before shapes, before trees, and last."""
-        return (2 + bool(self.shape_passes) + bool(self.rounds)) if self.width_share else 0
+        """Questions of the residuals' sizes: before shapes, before trees, and last."""
+        if not self.width_share:
+            return 0
+        return 1 + self.narrows * (bool(self.shape_passes) + bool(self.rounds))
+
+    @property
+    def narrows(self) -> bool:
+        """Whether sizes of residuals are clear enough to be asked anew before every stage."""
+        return 0 < self.width_share < LATER_WIDTH
 
     def leaf_rows(self, purse: Purse) -> Charge:
         """A round's count of rows."""
@@ -183,7 +194,7 @@ def whole_plan(
     searched: bool = False,
 ) -> Plan:
     """The plan for a schema: what is asked beforehand too, unless it was ``searched`` where people are."""
-    width = width_share(purse, n_rows, loss, passes)
+    width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH)
     zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, loss, passes)
     return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom)
 
@@ -214,16 +225,18 @@ def _gaussian_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> 
     wanted = min(round(log2(max(evidence / 60, 1))), floor(log2(max(n_rows / 40, 1))))
     several = loss.n_labels > 2
     passes = 3 * rounds + (4 if evidence >= 20_000 else 0)
+    if loss.finds_width and evidence < FEW_FOR_TREES:
+        rounds = passes = 0
     return Plan(
         *_shares("0.2", "0.3" if rounds == 1 else "0.4" if evidence < 5000 else "0.5"),
         cell_mass=1.0,
-        shape_passes=6,
+        shape_passes=6 if rounds else 2,
         shape_step=0.2,
         adapt_step=True,
         overlap=0.2,
         least_energy=0.0,
         rounds=rounds,
-        tree_passes=passes // rounds,
+        tree_passes=passes // max(rounds, 1),
         n_trees=GAUSSIAN_TREES,
         depth=int(np.clip(wanted, 2, MAX_OBLIVIOUS_DEPTH)),
         tree_step=2.0 if several else 2.8,
@@ -245,7 +258,7 @@ def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan
         shape_passes=2 if evidence >= 200 else 0,
         shape_step=0.35,
         adapt_step=False,
-        overlap=0.1,
+        overlap=0.1 if not loss.finds_width or evidence >= 200 else 0.3,
         least_energy=0.0,
         rounds=0,
         tree_passes=0,

@@ -7,6 +7,7 @@ from math import log, sqrt
 import numpy as np
 
 from privet.learners.boosting.loss import Loss, loss_of
+from privet.learners.boosting.numbers import Numbers
 from privet.learners.boosting.opening import further_shares, openings
 from privet.learners.boosting.plan import Plan, whole_plan
 from privet.learners.plan import QUANTILES, FitPlan, Leaves
@@ -30,8 +31,13 @@ def preview(
     purse = opening.law(n_rows, n_features)
     spent = opening.spent(purse)
     shares = further_shares(purse, n_rows, n_features, loss, spent)
-    plan = whole_plan(n_rows, schema, loss, purse, sum(shares, spent), passes, settled is not None)
     labels = [opening.first, *(loss.label_kind.plan(purse.cost(share)) for share in shares)]
+    spent = sum(shares, spent)
+    if isinstance(loss, Numbers):
+        more, share = loss.further(purse, n_rows, sd_of(labels[-1]), passes)
+        labels, spent = [*labels, *more], spent + share
+        passes = passes if passes is None else max(passes - len(more), 1)
+    plan = whole_plan(n_rows, schema, loss, purse, spent, passes, settled is not None)
     charges = [*labels, *plan.charges(purse, n_features, loss)]
     return FitPlan(
         "boosting",

@@ -63,6 +63,12 @@ class Start:
         score = unlinked(float(shares[-1]))
         return cls(shares, np.array([score]), (1 - rarer) * p * (1 - p), variance[:1])
 
+    def scale_odds(self, logs: np.ndarray) -> np.ndarray:
+        """Odds of the scales of every shape, ``(features, scales)``, by their evidence: one for all."""
+        told = logs.sum(axis=0)
+        odds = np.exp(told - told.max()) * SCALE_ODDS
+        return np.tile(odds / odds.sum(), (len(logs), 1))
+
     def gradients(self, margin: Margin) -> tuple[np.ndarray, np.ndarray]:
         """Sums of gradients by bin at the start, centred, and the variance of their noise."""
         rows = margin.rows
@@ -156,13 +162,13 @@ class Shapes:
     values : list of (bins, scores)
     energy : (features,)
         Mean square of each shape.
-    scale : float
-        Prior deviation under which they were found.
+    scales : (features,)
+        Prior deviations under which they were found.
     """
 
     values: list[np.ndarray]
     energy: np.ndarray
-    scale: float
+    scales: np.ndarray
 
     def stronger(self, share: float) -> list[int]:
         """Features whose shape has at least a share of the largest energy."""
@@ -170,31 +176,23 @@ class Shapes:
 
 
 def first_shapes(margins: Sequence[Margin], start: Start) -> Shapes:
-    """Posterior means of the shapes, one feature at a time, under one prior scale for all."""
+    """Posterior means of the shapes, one feature at a time."""
     priors = [ShapePrior.of(margin, start.curvature) for margin in margins]
     answers = [start.gradients(margin) for margin in margins]
-    scale = _likely_scale(priors, answers)
-    values = [
-        margin.centred(applied(prior.posterior_map(scale, variance), sums))
-        for margin, prior, (sums, variance) in zip(margins, priors, answers, strict=True)
-    ]
-    energy = np.array([m.shares @ (v**2).sum(axis=1) for m, v in zip(margins, values, strict=True)])
-    return Shapes(values, energy, scale)
-
-
-def _likely_scale(priors: Sequence[ShapePrior], answers: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Root of the mean squared scale, after what the noisy counts say of it."""
     logs = np.array(
         [
-            sum(
-                p.log_evidence(scale, variance, sums)
-                for p, (sums, variance) in zip(priors, answers, strict=True)
-            )
-            for scale in SHAPE_SCALES
+            [prior.log_evidence(scale, variance, sums) for scale in SHAPE_SCALES]
+            for prior, (sums, variance) in zip(priors, answers, strict=True)
         ]
     )
-    odds = np.exp(logs - logs.max()) * SCALE_ODDS
-    return float(np.sqrt((odds * np.square(SHAPE_SCALES)).sum() / odds.sum()))
+    # Roots of the mean squared scales, after what the noisy counts say of them.
+    scales = np.sqrt(start.scale_odds(logs) @ np.square(SHAPE_SCALES))
+    values = [
+        margin.centred(applied(prior.posterior_map(scale, variance), sums))
+        for margin, prior, scale, (sums, variance) in zip(margins, priors, scales, answers, strict=True)
+    ]
+    energy = np.array([m.shares @ (v**2).sum(axis=1) for m, v in zip(margins, values, strict=True)])
+    return Shapes(values, energy, scales)
 
 
 def start_length(shapes: Shapes, overlap: float) -> float:
@@ -230,7 +228,7 @@ def first_step(
     moves, slope = [], 0.0
     for j in asked:
         sums, variance = start.gradients(margins[j])
-        known = ShapePrior.of(margins[j], start.curvature).posterior_map(shapes.scale, variance)
+        known = ShapePrior.of(margins[j], start.curvature).posterior_map(shapes.scales[j], variance)
         moves.append(length * shapes.values[j])
         bias = (_diagonal(known) * variance).sum() * sums.shape[1]
         slope += float((sums * moves[-1]).sum() - length * bias)
@@ -285,7 +283,8 @@ class ShapeSteps:
     margins : of the asked features
     last : Step
         How their shapes started.
-    curvature, scale : float
+    curvature : float
+    scales : of the asked features
     sd : float
         Noise of one pass.
     passes : int
@@ -298,7 +297,7 @@ class ShapeSteps:
         margins: Sequence[Margin],
         last: Step,
         curvature: float,
-        scale: float,
+        scales: np.ndarray,
         sd: float,
         passes: int,
         step: float,
@@ -309,7 +308,9 @@ class ShapeSteps:
         self._step = step
         self._adapt = adapt
         priors = [ShapePrior.of(margin, curvature) for margin in margins]
-        self._maps = [prior.posterior_map(scale, sd**2 / passes) for prior in priors]
+        self._maps = [
+            prior.posterior_map(scale, sd**2 / passes) for prior, scale in zip(priors, scales, strict=True)
+        ]
         sizes = np.array([len(m.mass) for m in margins])
         self._weights = (1 / sizes) / (1 / sizes).sum()
         self.sum_variance = sd**2 / (1 / sizes).sum()
