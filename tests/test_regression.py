@@ -29,7 +29,8 @@ from privet import (
 )
 from privet.cli.main import main
 from privet.engines import Batch
-from privet.privacy import Cost
+from privet.learners.boosting.numbers import TAIL_FACTORS, likely_sizes, tail_factor
+from privet.privacy import Cost, Repeatable
 from privet.privacy.question import Terms
 from privet.privacy.questions.numbers import (
     BinResiduals,
@@ -263,3 +264,50 @@ def test_the_command_line_chooses_by_the_schema(tmp_path, monkeypatch, capsys):
     assert call("explain", "m", "--out", "m.html") == 0 and Path("m.html").exists()
     assert call(*fit, "--out", "f", "--learner", "majority-forest") == 2
     assert "predicts no numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize(("epsilon", "most"), [("0.1", 0.06), ("1", 0.15)])
+def test_numbers_that_lie_close_together_in_a_wide_range_lose_next_to_nothing(epsilon, delta, most):
+    """Little budget says about the mean, however far that is from the middle: no noise is learnt."""
+    rng = np.random.default_rng(5)
+    X, y = rng.random((1500, 4)), 80 + 4 * rng.normal(size=1500)
+    schema = Schema([Continuous(name, 0, 1) for name in "abcd"], Target("y", 0, 100))
+    losses = []
+    for seed in range(5):
+        account = Ledger().create("people", Budget(epsilon, delta))
+        rows = protect(X, schema, account, y, mechanisms=Repeatable(seed))
+        told = BoostingRegressor(epsilon, delta, random_state=seed).fit(rows).model_.predict(X)
+        losses.append(((told - y) ** 2).mean() / y.var() - 1)
+    assert np.mean(losses) < most, losses
+
+
+def test_sizes_of_residuals_are_found_under_much_noise():
+    """The guess is four times too large, and the noise of a cell is a tenth of all rows."""
+    rng, edges = np.random.default_rng(6), 100 * 2.0 ** (-np.arange(24, -1, -1) / 2)
+    exact = np.histogram(np.abs(rng.normal(0, 3, 2000)), [0, *edges, np.inf])[0]
+    for seed in range(5):
+        noisy = exact + np.random.default_rng(seed).laplace(scale=140, size=exact.shape)
+        rows = likely_sizes(noisy, 200, 2000, edges, 4 * 3.45, 0.5)
+        assert rows.sum() == pytest.approx(2000)
+        assert 0.4 < np.interp(0.75, rows.cumsum()[:-1] / 2000, edges) / 3.45 < 2.5
+
+
+def test_outliers_that_carry_most_squares_widen_the_clip():
+    edges = 2.0 ** np.arange(10)
+    rows = np.array([0, 0, 500, 400, 100, 0, 0, 0, 0, 0.0])
+    assert tail_factor(rows, edges, 7.0) == 1
+    rows[8] = 30
+    assert tail_factor(rows, edges, 7.0) == TAIL_FACTORS[-1]
+
+
+@pytest.mark.parametrize("max_rows", [None, 500, 20_000])
+@pytest.mark.parametrize("epsilon", ["0.001", "0.05", "0.2", "0.7", "3", "50"])
+def test_no_answer_makes_a_plan_cost_more_than_there_is(epsilon, max_rows):
+    """Noisy numbers of rows may be far off: whatever they say, a fit ends within its budget."""
+    rows, schema = people(400), replace(SCHEMA, max_rows=max_rows)
+    for delta, seed in itertools.product((0, "1e-6"), range(6)):
+        account = Ledger().create("people", Budget(epsilon, delta))
+        protected = protect(rows, schema, account, mechanisms=Repeatable(seed))
+        BoostingRegressor(epsilon, delta, random_state=0).fit(protected)
+        BoostingRegressor(epsilon, delta).plan(schema, max_rows or 10 ** (seed + 1))

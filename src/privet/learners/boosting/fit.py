@@ -50,6 +50,9 @@ from privet.structure import Additive
 
 Answer = TypeVar("Answer")
 
+SURE = 2.0
+"""Deviations of noise that a number of rows surely differs by at most."""
+
 
 class Fit:
     """One fit: the stages in order, each a few questions and what follows from their answers."""
@@ -60,6 +63,7 @@ class Fit:
         self.budget = budget
         self.random = random
         self.loss = loss_of(protected.schema)
+        self.told = True  # whether rows are enough for anything but a mean
         self.purse = given.purse
 
     def learn(self, passes: int | None) -> AdditiveModel | AdditiveNumbers:
@@ -135,9 +139,8 @@ class Fit:
         n_features = len(self.protected.schema.features)
         totals, spent = self._open()
         while True:
-            n_rows = self._n_rows(totals)
-            self.loss = self.loss.told(totals, n_rows)
-            if not (share := further_share(self.purse, n_rows, n_features, self.loss, spent)):
+            self.loss = self.loss.told(totals, self._n_rows(totals))
+            if not (share := further_share(self.purse, self._surely(totals), n_features, self.loss, spent)):
                 break
             self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent = totals.merge(self._count_labels(share)), spent + share
@@ -152,22 +155,31 @@ class Fit:
         bound = self.protected.schema.max_rows or inf
         return truncated_normal(totals.rows.sum(), totals.sd * sqrt(self.loss.n_columns), 1.0, bound)[0]
 
+    def _surely(self, totals: Totals) -> float:
+        """Of numbers, rows that there are in nearly all cases: what too few are asked is noise."""
+        n_rows = self._n_rows(totals)
+        if not self.loss.finds_width:
+            return n_rows
+        return max(n_rows - SURE * sqrt(self.loss.n_columns) * totals.sd, 1.0)
+
     def _about_mean(
         self, totals: Totals, spent: Fraction, passes: int | None
     ) -> tuple[Totals, Fraction, int | None]:
         """Of numbers: see to it that residuals are about their mean, and cut where they are."""
         if not isinstance(self.loss, Numbers):
             return totals, spent, passes
-        before, n_rows = self.loss, self._n_rows(totals)
-        share = width_share(self.purse, n_rows, before, passes)
+        before, n_rows, surely = self.loss, self._n_rows(totals), self._surely(totals)
+        self.told = 0 < width_share(self.purse, surely, before, None) <= (1 - spent) / 4
+        share = width_share(self.purse, surely, before, passes)
         self.loss = before.about(totals, n_rows)
-        if not share:
+        if not share or share > (1 - spent) / 4:
             return self.loss.recast(totals, before), spent, passes
         self.protected.refine([*width_charges(self.purse, share), rest(self.purse, spent + share)])
         self._narrow(None, share, n_rows)
         self.loss, spent = self.loss.of_deviation(), spent + share
         totals, asked = self.loss.recast(totals, before), 1
-        if share := mean_share(self.purse, n_rows, self.loss, self.loss.mean(totals, n_rows)[1]):
+        error = self.loss.mean(totals, n_rows)[1]
+        if share := min(mean_share(self.purse, n_rows, self.loss, error), (1 - spent) / 4):
             self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent, asked = totals.merge(self._count_labels(share)), spent + share, 2
         return totals, spent, passes if passes is None else max(passes - asked, 1)
@@ -200,7 +212,7 @@ class Fit:
         n_rows = max(self._n_rows(totals), 10.0)
         start = self.loss.start(totals, n_rows)
         shapes = first_shapes(margins, start)
-        length = start_length(shapes, plan.overlap)
+        length = start_length(shapes, plan.overlap) if self.told else 0.0
         n_scores = len(start.intercept)
         additive = Additive(
             bins,

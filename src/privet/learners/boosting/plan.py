@@ -194,7 +194,7 @@ def whole_plan(
     searched: bool = False,
 ) -> Plan:
     """The plan for a schema: what is asked beforehand too, unless it was ``searched`` where people are."""
-    width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH)
+    width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH, (1 - spent) / 20)
     zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, loss, passes)
     return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom)
 
@@ -268,7 +268,7 @@ def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan
         momentum=0.5,
         pull=0.0,
         tree_scale=0.3,
-        adapt_scale=False,
+        adapt_scale=loss.finds_width,
         feature_power=0.75,
     )
     if evidence < 100:

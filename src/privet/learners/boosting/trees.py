@@ -16,7 +16,7 @@ from privet.structure import Additive, Bins
 AVERAGED = 0.75
 """How far the noise of a round's trees averages out: between not at all (0) and wholly (1)."""
 
-LEAST_SCALE = 0.3
+LEAST_SCALE, LEAST_OF_NUMBERS = 0.3, 0.1
 SCALE_FACTOR = 4.0
 FAVOUR = 2.5
 """Power of a feature's relative energy by which the next round favours it."""
@@ -108,6 +108,7 @@ class LeafSteps:
             averaged *= plan.tree_passes / (plan.tree_passes + 0.5)
         self._variance = (sd * averaged) ** 2
         self._scale: float | None = None
+        self._least = LEAST_OF_NUMBERS if loss.finds_width else LEAST_SCALE
         self._velocity = np.zeros((n_trees, n_leaves, 1))
 
     def take(self, noisy_sums: np.ndarray, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +138,7 @@ class LeafSteps:
         trust = noise**-2
         excess = (trust * weight**2 * (energy - noise * (1 - 1 / n_leaves))).sum()
         found = sqrt(max(excess / (trust * weight**4).sum(), 0.0))
-        return float(np.clip(SCALE_FACTOR * found, LEAST_SCALE, self._plan.tree_scale))
+        return float(np.clip(SCALE_FACTOR * found, self._least, self._plan.tree_scale))
 
 
 def level_energy(leaves: np.ndarray, shares: np.ndarray) -> np.ndarray:
