@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,9 +89,14 @@ def write_duckdb(frame: pd.DataFrame, folder: Path) -> str:
     return f"duckdb:///{path}?table=people"
 
 
-def write_postgres(frame: pd.DataFrame, server: Postgres, table: str = "people") -> str:
+def write_postgres(frame: pd.DataFrame, server: Postgres) -> str:
+    """A table of its own: one that somebody still reads could not be replaced."""
+    table = f"people{next(_numbers)}"
     server.write(frame, table)
     return server.address(table=table)
+
+
+_numbers = itertools.count()
 
 
 PLACES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {

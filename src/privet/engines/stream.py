@@ -171,16 +171,24 @@ class StreamEngine:
     """
 
     def __init__(self, rows: SourceRows | PartRows, progress: Progress = None) -> None:
-        if isinstance(rows, SourceRows) and rows.persons is not None and not rows.stable:
-            raise SchemaError(
-                "which row stands for a person must not depend on the order in which they come.",
-                "name a key column that orders the rows: key=.",
-            )
+        if not rows.stable:
+            self._refuse_unstable(rows)
         self.rows = rows
         self._progress = progress
         self._spill = Spill(rows.spill)
         self._kept: list[tuple[Place, dict[str, Place]]] = []
         self._n_whole = 0
+
+    @staticmethod
+    def _refuse_unstable(rows: SourceRows | PartRows) -> None:
+        """Refuse rows in no fixed order where one is needed, while that is free."""
+        if isinstance(rows, SourceRows) and rows.persons is not None:
+            raise SchemaError(
+                "which row stands for a person must not depend on the order in which they come.",
+                "name a key column that orders the rows: key=.",
+            )
+        if rows.spill is False:
+            raise QuestionError("these rows come in no fixed order.", "let them spill, or name a key: key=.")
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""
@@ -206,8 +214,6 @@ class StreamEngine:
             yield from self._read_kept()
             return
         keeps = self.rows.spill is not False and (again or (places is None and self._n_whole > 0))
-        if again and not keeps and not self.rows.stable:
-            raise QuestionError("these rows come in no fixed order.", "let them spill, or name a key: key=.")
         yield from self._read_place(None if keeps else places, keeps)
         self._n_whole += places is None
 

@@ -148,6 +148,11 @@ class PostgresSource:
         column, kind = quoted(name), self._kinds[name]
         if kind not in NUMBERS and kind in PLAIN and kind != "text":
             return column
+        if kind in DATES:
+            # Infinite ones, and those before Christ, are the first or last that are written as others are.
+            first, last = (f"'{written}'::{kind}" for written in ("0001-01-01", "9999-12-31"))
+            within = f"greatest(least({column}, {last}), {first})::text"
+            return f"CASE WHEN {column} IS NOT NULL THEN {within} END AS {column}"
         wanted = {feature.name: feature for feature in (*self._schema.features, self._schema.label)}.get(name)
         if kind in NUMBERS and isinstance(wanted, Continuous):
             # A number that a double does not hold would end the pass: it is infinite, or 0.
@@ -157,7 +162,9 @@ class PostgresSource:
                 f"THEN sign({exact})::float8 * 'Infinity' "
                 f"WHEN abs({exact}) < {LEAST} THEN 0 ELSE {exact}::float8 END AS {column}"
             )
-        return f"{column}{'::numeric' if kind == 'money' else ''}::text AS {column}"
+        # 1.50 is the category 1.5, as it is everywhere else.
+        plain = f"trim_scale({column}::numeric)" if kind in NUMBERS else column
+        return f"{plain}::text AS {column}"
 
     def _batches(self, reader: Any) -> Iterator[pa.RecordBatch]:
         while (batch := self._attempt(partial(next, reader, None))) is not None:
