@@ -15,7 +15,8 @@ import uvicorn
 
 from privet import Budget, Categorical, Continuous, Label, Schema
 from privet.service import jobs, members, people, tables
-from privet.service.house import House, Settings
+from privet.service.config import Settings
+from privet.service.house import House
 from privet.service.runner import Runner
 from privet.service.serve import listen
 from privet.service.web import make_app

@@ -27,6 +27,7 @@ def serve(
     """Serve tables to analysts who never see them: pages, an API, one process."""
     try:
         from privet.service import serve as service
+        from privet.service.clock import measure
         from privet.service.house import House
     except ModuleNotFoundError:
         raise PrivetError("a service needs more packages.", "pip install 'privet[serve]'") from None
@@ -35,6 +36,7 @@ def serve(
     house = House(data or tempfile.mkdtemp(prefix="privet-demo-"))
     taken = service.listen(host, port)
     address = f"http://{host}:{taken.getsockname()[1]}"
+    measure(house)
     if demo:
         service.make_demo(house)
     out.print(f"[bold]PRIVET[/bold] at {address}, the house in {house.data}", soft_wrap=True)

@@ -46,6 +46,7 @@ from privet.privacy.book import Book, key_of
 from privet.privacy.budget import Budget, Cost
 from privet.privacy.chain import Event, Head, Row, tampered
 from privet.privacy.charges import Charge, Receipt
+from privet.privacy.postgres import SCHEME, Postgres
 from privet.privacy.store import Sqlite
 from privet.privacy.totals import State, Totals, check_declared
 from privet.privacy.transaction import Transaction
@@ -59,11 +60,12 @@ _INHERITED: list[Book] = []
 
 
 class Ledger:
-    """A ledger in a file, or in memory if no path is given.
+    """A ledger in a file, in PostgreSQL, or in memory if no path is given.
 
     Parameters
     ----------
     path : str or Path, optional
+        Of a file; or ``postgresql://HOST/DATABASE``, which several hosts may use that have the same key.
     key : str or Path, optional
         File of the key that signs; by default ``PATH.key``. It is made where there is none.
 
@@ -77,17 +79,27 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path | None = None, key: str | Path | None = None) -> None:
-        self.path = None if path is None else Path(path)
+        self._address = path if isinstance(path, str) and path.startswith(SCHEME) else None
+        if self._address is not None and key is None:
+            raise BudgetError("a ledger in PostgreSQL needs a key.", "name its file: key=FILE.")
+        self.path = None if path is None or self._address is not None else Path(path)
         self._key_path = None if key is None else Path(key)
         self._lock = RLock()
         self._connect()
 
     def _connect(self) -> None:
         self._process = os.getpid()
-        self._book = Book(Sqlite(self.path), None if self.path is None else self._key_file(self.path))
+        if self._address is not None:
+            self._book = Book(Postgres(self._address), self._key_path)
+        else:
+            self._book = Book(Sqlite(self.path), None if self.path is None else self._key_file(self.path))
 
     def _key_file(self, path: Path) -> Path:
         return self._key_path or path.with_name(path.name + ".key")
+
+    @property
+    def _in_memory(self) -> bool:
+        return self.path is None and self._address is None
 
     def close(self) -> None:
         """Close the file."""
@@ -99,6 +111,9 @@ class Ledger:
 
     def __reduce__(self) -> tuple[type[Ledger], tuple[str, str]]:
         # Another process opens the same file anew; where there is none, it would spend a copy.
+        if self._address is not None:
+            assert self._key_path is not None
+            return type(self), (self._address, str(self._key_path.absolute()))
         if self.path is None:
             raise BudgetError("a ledger in memory cannot be sent elsewhere.", "give the ledger a file.")
         return type(self), (str(self.path.absolute()), str(self._key_file(self.path).absolute()))
@@ -298,7 +313,7 @@ class Ledger:
         """A forked child must not share a connection, nor spend a copy of what is in memory."""
         if os.getpid() == self._process:
             return
-        if self.path is None:
+        if self._in_memory:
             raise BudgetError(
                 "a ledger in memory cannot be used in another process.", "give the ledger a file."
             )

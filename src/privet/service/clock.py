@@ -2,16 +2,18 @@
 
 A job's answer is released ``D`` seconds after it started, however long it took, and its slot stays taken till
 then; so neither a time nor a queue tells of rows. ``D`` is three times what the most rows that there may be
-would take, by two numbers measured on invented rows of this machine (`Settings`), and is rounded up to a
+would take, by two numbers measured on invented rows of this machine (`measured`), and is rounded up to a
 coarse grid. A job that overruns all the same is released at 2D or at 4D, and is stopped then: a few bits.
 """
 
 from __future__ import annotations
 
+import json
+
 from privet.learners.plan import FitPlan
 from privet.schema import Schema
-from privet.service.house import Settings
-from privet.service.work import Request
+from privet.service.house import House
+from privet.service.processes import run_measure
 
 SAFETY = 3
 LATER = (1, 2, 4)
@@ -21,11 +23,11 @@ SECONDS_A_LEAF = 2e-6
 STEPS = (1, 2, 3, 5, 8)
 
 
-def seconds(request: Request, plan: FitPlan | None, schema: Schema, settings: Settings) -> int:
+def seconds(plan: FitPlan | None, schema: Schema, pace: tuple[float, float]) -> int:
     """D, in whole seconds."""
-    units, leaves = _size(request, plan, schema)
+    units, leaves = size(plan, schema)
     rows = schema.max_rows or 0
-    exact = settings.start_seconds + rows * units * settings.row_seconds + leaves * SECONDS_A_LEAF
+    exact = pace[0] + rows * units * pace[1] + leaves * SECONDS_A_LEAF
     return rounded(SAFETY * exact)
 
 
@@ -45,7 +47,7 @@ def release(started: int, needed: int, finished: float | None) -> int:
     return next((started + k * needed for k in LATER if ended <= started + k * needed), started + 4 * needed)
 
 
-def _size(request: Request, plan: FitPlan | None, schema: Schema) -> tuple[float, float]:
+def size(plan: FitPlan | None, schema: Schema) -> tuple[float, float]:
     """Units of work for a row, and leaves that get noise."""
     width = len(schema.features) + 1
     if plan is None:
@@ -55,3 +57,32 @@ def _size(request: Request, plan: FitPlan | None, schema: Schema) -> tuple[float
     passes = facts.get("passes over the rows", 1)
     leaves = trees * facts.get("leaves of each tree", 1)
     return passes * (4.0 * width + trees * (depth + 1)), leaves * schema.n_scores
+
+
+CAREFUL = (5.0, 5e-9)
+"""Seconds to start and for a row in a unit of work, where nothing was measured."""
+
+FEW, MANY = 200, 20_000
+KEPT = "pace"
+
+
+def pace(house: House) -> tuple[float, float]:
+    """Seconds that a job takes to start, and for a row in a unit of work."""
+    start, row = house.settings.start_seconds, house.settings.row_seconds
+    if start is None or row is None:
+        kept = house.read("SELECT value FROM setting WHERE name = ?", KEPT)
+        measured_start, measured_row = json.loads(kept[0][0]) if kept else CAREFUL
+        start = measured_start if start is None else start
+        row = measured_row if row is None else row
+    return start, row
+
+
+def measure(house: House) -> tuple[float, float]:
+    """Measure this machine, once for a house: a fit on few and on many invented rows."""
+    if not house.read("SELECT 1 FROM setting WHERE name = ?", KEPT):
+        run_measure(house, FEW)  # compiles, where nothing is compiled yet
+        (start, _), (longer, units) = run_measure(house, FEW), run_measure(house, MANY)
+        found = (start, max(longer - start, 0.01) / (MANY * units))
+        with house.write() as at_once:
+            at_once.execute("INSERT INTO setting (name, value) VALUES (?, ?)", (KEPT, json.dumps(found)))
+    return pace(house)

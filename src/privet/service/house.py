@@ -4,7 +4,7 @@
 
     DATA/
       tables/      what owners put there to be registered; addresses of files end below it
-      sources.toml databases by name
+      house.toml   settings, databases by name: see `privet.service.config`
       private/     house.db (ledger and service in one database), its key, checked copies: never left
       jobs/        a folder a job: what its process reads and writes
 
@@ -18,11 +18,11 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from privet.privacy import Ledger, Transaction
+from privet.service.config import Settings, read_settings
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -53,34 +53,6 @@ TABLES = (
 )
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What whoever runs a service decides.
-
-    Attributes
-    ----------
-    slots : int
-        Jobs that run at a time.
-    start_seconds, row_seconds : float
-        What a job takes at least, and for a row in a unit of work (see `privet.service.clock`): measured on
-        invented rows.
-    longest : int
-        Seconds that a job may be planned to take; what would take longer is refused before it is charged.
-    memory : int
-        Bytes that a job may have.
-    burst, a_second : float
-        Requests of one member: at once, and a second on average.
-    """
-
-    slots: int = 1
-    start_seconds: float = 5.0
-    row_seconds: float = 5e-9
-    longest: int = 24 * 3600
-    memory: int = 16 << 30
-    burst: float = 120
-    a_second: float = 20
-
-
 class House:
     """See the module."""
 
@@ -91,13 +63,14 @@ class House:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.data = Path(data).absolute()
-        self.settings = settings or Settings()
         self.clock = clock
         for folder in (self.data, self.private, self.copies, self.jobs, self.uploads):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.tables.mkdir(exist_ok=True)
         os.chmod(self.private, 0o700)  # noqa: PTH101 – also where it was there before
-        self.ledger = Ledger(self.private / "house.db")
+        self.settings = read_settings(self.data, settings)
+        address, key = self.settings.ledger, self.private / "house.db.key"
+        self.ledger = Ledger(self.private / "house.db" if address is None else address, key)
         with self.write() as at_once:
             for statement in TABLES:
                 at_once.execute(statement)

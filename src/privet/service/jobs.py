@@ -147,7 +147,6 @@ def submit(house: House, who: Who, name: str, data: Any, key: str, max_cost: Any
     priced = priced_request(house, who, found, data)
     if max_cost is not None and priced.request.epsilon > exact(max_cost, "max_cost"):
         raise Forbidden("this costs more than the price agreed to.", "plan again, and agree to the price.")
-    check_cooldown(house, who, found)
     with house.write() as at_once:
         if not at_once.execute("SELECT 1 FROM job WHERE member = ? AND key = ?", (who.name, key)):
             _enter(house, at_once, who, found, priced, key)
@@ -160,7 +159,7 @@ def jobs(house: House, who: Who, table: str | None = None, state: str | None = N
     """Own jobs, newest first; an owner sees all."""
     require(who, "read", "submit", "own")
     rows = house.read(
-        f"SELECT {COLUMNS} FROM job WHERE member = ? OR ? ORDER BY made DESC, number DESC LIMIT 1000",
+        f"SELECT {COLUMNS} FROM job WHERE member = ? OR 1 = ? ORDER BY made DESC, number DESC LIMIT 1000",
         *(who.name, int(who.may("own"))),
     )
     found = [_read(house, row) for row in rows]
@@ -275,6 +274,7 @@ def scored_file(house: House, model: str) -> Path:
 
 def _enter(house: House, at_once: Transaction, who: Who, found: Listed, priced: Priced, key: str) -> None:
     """Charge a job and write it down, or write down its refusal."""
+    check_cooldown(house, who, found, at_once.execute)
     ((number,),) = at_once.execute("SELECT count(*) FROM job WHERE member = ?", (who.name,))
     request, id, charge, receipt, told = priced.request, fresh.name(), None, "", ""
     quote = _payable(at_once, who, found, priced)

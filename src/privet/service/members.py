@@ -207,7 +207,7 @@ def tokens(house: House, who: Who) -> list[Token]:
     """Own tokens; an owner sees all."""
     rows = house.read(
         "SELECT hash, member, label, scopes, made, expires, used, revoked FROM token"
-        " WHERE member = ? OR ? ORDER BY made, hash",
+        " WHERE member = ? OR 1 = ? ORDER BY made, hash",
         *(who.name, int(who.may("own"))),
     )
     return [Token(row[0][:12], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows]

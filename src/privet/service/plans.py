@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,7 @@ from privet.errors import BudgetError, PrivetError
 from privet.learners.plan import FitPlan
 from privet.privacy import Charge, Cost, Quote, State, in_parallel, in_sequence
 from privet.privacy.totals import check_charge
-from privet.service.clock import seconds
+from privet.service.clock import pace, seconds
 from privet.service.house import House
 from privet.service.models import model_of
 from privet.service.people import purse
@@ -23,6 +23,9 @@ from privet.service.refusals import Forbidden, ServiceError, TooSoon
 from privet.service.tables import Listed, Rules, listed
 from privet.service.who import Who, require
 from privet.service.work import Request, affordable, outline, price, read_request
+
+Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+"""Runs a statement: of a transaction, or by itself."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def plan(house: House, who: Who, name: str, data: Any) -> Plan:
     cost = cost_of(quote)
     for check in (
         partial(check_rules, who, priced.request, cost, found.rules),
-        partial(check_cooldown, house, who, found),
+        partial(check_cooldown, house, who, found, house.ledger.execute),
     ):
         try:
             check()
@@ -134,7 +137,7 @@ def priced_request(house: House, who: Who, found: Listed, data: Any) -> Priced:
     request, schema = read_request(data), found.schema
     outlined = outline(request, schema)
     offered = price(request, schema, lambda model: model_of(house, who, model))
-    needed = seconds(request, outlined, schema, house.settings)
+    needed = seconds(outlined, schema, pace(house))
     if needed > house.settings.longest:
         raise ServiceError("this would take longer than jobs may here.", "ask for less.")
     return Priced(request, offered, outlined, needed)
@@ -156,14 +159,13 @@ def check_rules(who: Who, request: Request, cost: Cost, rules: Rules) -> None:
         raise Forbidden(f"one job may have δ={rules.most_delta} at most here.", "lower delta.")
 
 
-def check_cooldown(house: House, who: Who, found: Listed) -> None:
+def check_cooldown(house: House, who: Who, found: Listed, execute: Execute) -> None:
     """Refuse an analyst who asked a moment ago."""
     if who.is_owner or not found.rules.cooldown:
         return
-    ((last,),) = house.read(
+    ((last,),) = execute(
         "SELECT max(made) FROM job WHERE member = ? AND listed = ? AND state <> 'refused'",
-        who.name,
-        found.name,
+        (who.name, found.name),
     )
     if last is not None and (left := last + found.rules.cooldown - house.now()) > 0:
         raise TooSoon(f"jobs on {found.name!r} are {found.rules.cooldown} seconds apart.", int(left))

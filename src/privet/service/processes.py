@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from privet.service.house import House
 from privet.service.results import TASK, read_result
 from privet.service.sandbox import command, environment
 
-COPY_SECONDS, LOOK_SECONDS = 24 * 3600, 60
+COPY_SECONDS, LOOK_SECONDS, MEASURE_SECONDS = 24 * 3600, 60, 600
 
 
 def start(folder: Path, task: Mapping[str, Any], readable: Sequence[Path], network: bool = False) -> Any:
@@ -37,12 +38,19 @@ def start(folder: Path, task: Mapping[str, Any], readable: Sequence[Path], netwo
     )
 
 
-def checked_copy(house: House, source: str, schema: Schema, target: Path, network: bool = False) -> int:
+def checked_copy(
+    house: House,
+    source: str,
+    readable: Sequence[Path],
+    network: bool,
+    schema: Schema,
+    target: Path,
+) -> int:
     """Copy a table; the exact number of rows, for its owner alone. A misfit is a `DataError`."""
     with _folder(house, "copy") as folder:
         made = folder / "copy.parquet"
         task = {"kind": "copy", "source": source, "schema": schema.to_dict(), "target": str(made)}
-        told = _told(house, folder, task, [house.tables.resolve()], COPY_SECONDS, network)
+        told = _told(house, folder, task, readable, COPY_SECONDS, network)
         if told is None or told["state"] == "failed":
             raise SourceError("the table could not be copied.", "see that there is room, and try again.")
         if told["state"] == "misfit":
@@ -62,6 +70,16 @@ def looked_at(house: House, model: bytes) -> dict[str, Any]:
             why = "" if told is None else str(told.get("message", ""))
             raise ModelFileError(why or "this is no model that can be read.", "give a file written by fit.")
         return told
+
+
+def run_measure(house: House, n_rows: int) -> tuple[float, float]:
+    """Seconds that a process takes for a fit on so many invented rows, and the work for each of them."""
+    with _folder(house, "measure") as folder:
+        start = time.monotonic()
+        told = _told(house, folder, {"kind": "measure", "n_rows": n_rows}, [], MEASURE_SECONDS)
+        if told is None or told["state"] != "measured":
+            raise SourceError("no job could be run.", "see that there is memory, and room on the disk.")
+        return time.monotonic() - start, float(told["units"])
 
 
 @contextmanager

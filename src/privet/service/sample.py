@@ -13,6 +13,18 @@ from privet.schema import Categorical, Continuous, Feature, Label, Schema, Targe
 
 MISSING_SHARE = 0.05
 
+DEMO_SCHEMA = Schema(
+    [
+        Continuous("age", 0, 110, integer=True),
+        Continuous("blood pressure", 60, 240, integer=True),
+        Continuous("body mass index", 10, 60),
+        Categorical("smoker", ["never", "former", "daily"]),
+        Categorical("ward", ["north", "south", "west"]),
+    ],
+    Label("readmitted", ["no", "yes"]),
+    max_rows=20_000,
+)
+
 
 def invented(schema: Schema, n: int) -> list[dict[str, Any]]:
     """Some rows, each value drawn by itself: evenly from its range or its list, or missing now and then."""

@@ -9,26 +9,14 @@ import uvicorn
 
 from privet.errors import PrivetError
 from privet.privacy import Budget
-from privet.schema import Categorical, Continuous, Label, Schema
 from privet.service import members, people, tables
 from privet.service.house import House
-from privet.service.sample import invented_patients
+from privet.service.sample import DEMO_SCHEMA, invented_patients
 from privet.service.sandbox import walls
 from privet.service.web import make_app
 from privet.service.who import ANALYST, OFFICER, OWNER
 
 DEMO = {"olga": OWNER, "ada": ANALYST, "bob": ANALYST, "omar": OFFICER}
-DEMO_SCHEMA = Schema(
-    [
-        Continuous("age", 0, 110, integer=True),
-        Continuous("blood pressure", 60, 240, integer=True),
-        Continuous("body mass index", 10, 60),
-        Categorical("smoker", ["never", "former", "daily"]),
-        Categorical("ward", ["north", "south", "west"]),
-    ],
-    Label("readmitted", ["no", "yes"]),
-    max_rows=20_000,
-)
 DEMO_RULES = {"most_epsilon": "1", "approval_above": "0.5", "most_delta": "1e-6"}
 DEMO_ROWS = 12_000
 

@@ -1,9 +1,10 @@
 """Tables: registered by an owner by an address, checked and copied once, and asked under rules.
 
-An address never comes from an analyst. ``file:NAME`` is a file, a folder or a pattern below the house's own
-folder of tables, with links resolved. A misfit is told to the owner when the table is registered; jobs read
-the copy alone, so no later job fails because of a row. Analysts see name, schema, rules and an invented
-sample: never the address, the number of rows, or what the check said.
+An address never comes from an analyst. ``file:NAME`` is a file or a folder below the house's own folder of
+tables, with links resolved; ``SOURCE:TABLE`` is a table of a database that the house's settings name. A
+misfit is told to the owner when the table is registered; jobs read the copy alone, so no later job fails for
+a row. Analysts see name, schema, rules and an invented sample: never the address, the number of rows, or what
+the check said.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from privet.checks import exact, whole
+from privet.data import read_address
 from privet.errors import PrivetError, SchemaError
 from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.schema import Schema
@@ -188,10 +191,10 @@ def refresh(house: House, who: Who, name: str) -> TableView:
     require(who, "own")
     found = listed(house, who, name)
     copy = f"{name}-{fresh.name()}"
+    target = house.copies / f"{copy}.parquet"
     try:
-        rows = checked_copy(
-            house, place(house, found.address), found.schema, house.copies / f"{copy}.parquet"
-        )
+        lies = place(house, found.address)
+        rows = checked_copy(house, lies.address, lies.readable, lies.network, found.schema, target)
         state, told = READY, f"{rows:,} {found.schema.counted} fit the schema."
     except PrivetError as error:
         state, told, copy = MISFIT, f"{error.message} {error.hint}".strip(), found.copy
@@ -231,13 +234,33 @@ def read_schema(data: Any) -> Schema:
     return schema
 
 
-def place(house: House, address: str) -> str:
-    """Where an address leads: checked, links resolved, and refused where it ends elsewhere."""
+class Place(NamedTuple):
+    """Where rows lie, for the process that copies them: what it must see, and whether by the network."""
+
+    address: str
+    readable: tuple[Path, ...]
+    network: bool = False
+
+
+def place(house: House, address: str) -> Place:
+    """Where an address leads: ``file:NAME`` below the folder of tables, or ``SOURCE:TABLE`` of a database."""
     if not isinstance(address, str) or not address.isprintable() or len(address) > 1000:
         raise ServiceError("an address is a line of text.", "say, file:patients.csv.")
     kind, _, rest = address.partition(":")
-    if kind != "file" or not rest:
-        raise ServiceError("an address begins with file:.", "say, file:patients.csv.")
+    if kind == "file" and rest:
+        return Place(_file(house, rest), (house.tables.resolve(),))
+    source = house.settings.sources.get(kind)
+    if source is None or not rest:
+        known = ", ".join(["file:", *(f"{name}:" for name in house.settings.sources)])
+        raise ServiceError("an address begins with what the house knows.", f"one of {known}")
+    # What is asked for is a table's name, never a query: nothing else goes into the address.
+    found = f"{source}{'&' if '?' in source else '?'}{urlencode({'table': rest})}"
+    path = read_address(found).path
+    return Place(found, () if path is None else (path.resolve(),), path is None)
+
+
+def _file(house: House, rest: str) -> str:
+    """A path below the folder of tables, links resolved; refused where anything in it ends elsewhere."""
     root = house.tables.resolve()
     found = (root / rest).resolve()
     if not found.is_relative_to(root) or found == root:

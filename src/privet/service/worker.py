@@ -89,7 +89,18 @@ def _look(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
     return {"state": "sound", **told}, b""
 
 
-TASKS = {"job": _job, "copy": _copy, "look": _look}
+def _measure(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
+    from privet.estimators import BoostingClassifier
+    from privet.service.clock import size
+    from privet.service.sample import DEMO_SCHEMA, invented_patients
+
+    invented_patients(task["n_rows"], folder / "invented.csv")
+    learner = BoostingClassifier(epsilon=1.0, schema=DEMO_SCHEMA)
+    learner.fit(folder / "invented.csv")
+    return {"state": "measured", "units": size(learner.plan(DEMO_SCHEMA), DEMO_SCHEMA)[0]}, b""
+
+
+TASKS = {"job": _job, "copy": _copy, "look": _look, "measure": _measure}
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
