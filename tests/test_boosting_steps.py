@@ -39,6 +39,12 @@ def test_odd_tables_are_safe(name, delta):
     assert much < (1.01 if name == "missing" else min(little, 0.98)), (little, much)
 
 
+@pytest.mark.parametrize("name", ["collinear", "copied"])
+def test_one_pass_over_features_that_repeat_each_other_is_safe(name):
+    """Of the start and of one step: both went too far, and the step once more along what was taken back."""
+    assert beside_prior(name, 60_000, 8, 0, passes=2) < 1.0
+
+
 def test_a_rare_label_is_not_taken_for_a_common_one():
     """One in two hundred, and little budget: the log loss was up to half above the class prior's."""
     ratios = [beside_prior("rare", 60_000, 0.1, "1e-6", seed=seed) for seed in range(6)]
@@ -67,7 +73,13 @@ def test_an_intercept_does_not_follow_what_rounding_did():
 
 
 def beside_prior(
-    name: str, n_rows: int, epsilon: float, delta: float | str, n_labels: int = 2, seed: int = 0
+    name: str,
+    n_rows: int,
+    epsilon: float,
+    delta: float | str,
+    n_labels: int = 2,
+    seed: int = 0,
+    passes: int | None = None,
 ) -> float:
     """Log loss of one fit on fresh rows, with repeatable noise, over that of the class prior."""
     X, y, schema = zoo_table(name, n_rows)
@@ -77,6 +89,7 @@ def beside_prior(
     schema = Schema(schema.features, Label("y", list(range(n_labels))))
     account = Ledger().create("people", Budget(epsilon, delta))
     protected = protect(X, schema, account, y, mechanisms=Repeatable(seed))
-    shares = BoostingClassifier(epsilon, delta, random_state=seed).fit(protected).model_.shares(X_new)
+    learner = BoostingClassifier(epsilon, delta, passes=passes, random_state=seed)
+    shares = learner.fit(protected).model_.shares(X_new)
     prior = np.tile(np.bincount(y) / len(y), (len(y_new), 1))
     return log_loss(y_new, shares) / log_loss(y_new, prior)

@@ -44,6 +44,9 @@ from privet.structure import MAX_OBLIVIOUS_DEPTH
 LONGEST_STEP = 0.4
 """Of all shapes at once: shapes of features that repeat each other take the same step together."""
 
+SURE_OVERLAP = 0.2
+"""How far shapes are at least taken to repeat each other where one pass is all that looks at them again."""
+
 WIDEST_SD = sqrt(WIDEST_VARIANCE)
 """Standard deviation of the widest Gaussian noise that can be drawn."""
 
@@ -209,9 +212,12 @@ def _within(plan: Plan, passes: int) -> Plan:
     rounds = min(plan.rounds, (passes - shapes) // (1 + tree_passes)) if tree_passes else 0
     shapes = min(plan.shape_passes, passes - rounds * (1 + tree_passes))
     step = min(plan.shape_step * plan.shape_passes / max(shapes, 1), LONGEST_STEP)
+    # No later pass sees to it that what the start has too much is taken back.
+    overlap = max(plan.overlap, SURE_OVERLAP) if shapes == 1 else plan.overlap
     return replace(
-        plan, shape_passes=shapes, shape_step=step, rounds=rounds, tree_passes=tree_passes if rounds else 0
-    )
+        plan, shape_passes=shapes, shape_step=step, overlap=overlap, rounds=rounds,
+        tree_passes=tree_passes if rounds else 0,
+    )  # fmt: skip
 
 
 def _shares(bins: str, trees: str) -> tuple[Fraction, Fraction, Fraction]:

@@ -207,6 +207,8 @@ class Step(NamedTuple):
     Attributes
     ----------
     moves : list of (bins, scores)
+    sums : list of (bins, scores)
+        Gradients before it.
     length : float
         Share of what each shape alone would have moved.
     slope : float
@@ -216,6 +218,7 @@ class Step(NamedTuple):
     """
 
     moves: list[np.ndarray]
+    sums: list[np.ndarray]
     length: float
     slope: float
     sd: float
@@ -225,14 +228,15 @@ def first_step(
     margins: Sequence[Margin], start: Start, shapes: Shapes, asked: Sequence[int], length: float, sd: float
 ) -> Step:
     """The start itself, as a step of the shapes that are asked next, with noise ``sd``."""
-    moves, slope = [], 0.0
+    moves, before, slope = [], [], 0.0
     for j in asked:
         sums, variance = start.gradients(margins[j])
         known = ShapePrior.of(margins[j], start.curvature).posterior_map(shapes.scales[j], variance)
         moves.append(length * shapes.values[j])
+        before.append(sums)
         bias = (_diagonal(known) * variance).sum() * sums.shape[1]
         slope += float((sums * moves[-1]).sum() - length * bias)
-    return Step(moves, length, slope, sd * sqrt(_inner(moves, moves)))
+    return Step(moves, before, length, slope, sd * sqrt(_inner(moves, moves)))
 
 
 class InterceptFilter:
@@ -323,8 +327,11 @@ class ShapeSteps:
             block - (block.sum(axis=0) - pooled) / len(block) - margin.shares[:, None] * pooled
             for block, margin in zip(noisy_blocks, self._margins, strict=True)
         ]
-        back = self._look_back(centred)
-        earlier = self._last.moves
+        back, earlier = self._look_back(centred), self._last
+        # Gradients where the rest of the last step ends: between those before it and those after.
+        centred = [
+            (1 - back) * after + back * before for before, after in zip(earlier.sums, centred, strict=True)
+        ]
         moves = [
             self._step * margin.centred(applied(known, block))
             for margin, known, block in zip(self._margins, self._maps, centred, strict=True)
@@ -332,8 +339,10 @@ class ShapeSteps:
         n_scores = noisy_blocks[0].shape[1]
         bias = self._step * self._sd**2 * sum(_diagonal(m).sum() for m in self._maps) * n_scores
         slope = _inner(moves, centred) - bias
-        self._last = Step(moves, self._step, slope, self._sd * sqrt(_inner(moves, moves)))
-        return np.asarray(pooled), [move - back * last for move, last in zip(moves, earlier, strict=True)]
+        self._last = Step(moves, centred, self._step, slope, self._sd * sqrt(_inner(moves, moves)))
+        return np.asarray(pooled), [
+            move - back * last for move, last in zip(moves, earlier.moves, strict=True)
+        ]
 
     def _look_back(self, centred: list[np.ndarray]) -> float:
         """Secant: change the length by the slope that is left; the part of the last step to take back."""
