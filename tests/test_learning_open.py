@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from privet import (
     BoostingClassifier,
+    BoostingRegressor,
     Budget,
     Categorical,
     Continuous,
@@ -27,6 +28,7 @@ from privet import (
     MajorityForestClassifier,
     PrivateSelection,
     Schema,
+    Target,
     load_model,
     private_score,
     protect,
@@ -36,6 +38,8 @@ from privet.learners.whereabouts import found_place, line_edges
 from privet.parties import draw_structure
 from privet.privacy.budget import in_sequence
 from privet.privacy.charges import Charge
+from privet.privacy.questions.numbers import numbers_by
+from privet.structure import Bins
 
 LABEL = Label("rich", [0, 1])
 TOWNS = [f"town {i}" for i in range(6)]
@@ -73,7 +77,7 @@ def test_ranges_nobody_stated_are_found_in_pure_epsilon(learner):
     fitted = learner(epsilon=1.0, schema=RANGES).fit(X, Y)
     income, born = fitted.model_.schema.features
     assert 0 < income.lower < 10_000 and 50_000 < income.upper < 10**7
-    assert 700 < born.lower < 1940 and 2004 <= born.upper < 4000
+    assert 700 < born.lower < 1940 and 2004 <= born.upper < 5000
     assert fitted.model_.schema.declared == RANGES
     assert auc(fitted) > 0.7
     told = fitted.privacy_card_.questions[0]["question"]
@@ -157,6 +161,31 @@ def test_a_plan_of_an_open_contract_is_what_a_fit_begins_with(learner):
     fitted = learner(epsilon=1.0, schema=RANGES).fit(X, Y)
     assert plan.questions[0].to_dict() == fitted.privacy_card_.questions[0]
     assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_the_range_of_a_number_to_predict_is_found(delta, tmp_path):
+    random = np.random.default_rng(0)
+    price = 1e4 * X["income"].to_numpy() ** 0.5 * random.lognormal(0, 0.1, len(X))
+    schema = Schema([Continuous("income"), Integer("born", 1900, 2020)], Target("price"))
+    plan = BoostingRegressor(2.0, delta).plan(schema, len(X))
+    fitted = BoostingRegressor(2.0, delta, schema=schema).fit(X[["income", "born"]], price)
+    target = fitted.model_.schema.target
+    assert 0 <= target.lower < np.quantile(price, 0.02) and np.quantile(price, 0.98) < target.upper < 1e8
+    assert fitted.model_.schema.declared == schema and plan.facts["ranges to be found"] == 2
+    assert plan.questions[0].to_dict() == fitted.privacy_card_.questions[0]
+    assert fitted.score(X[["income", "born"]], price) > 0.6
+    fitted.model_.save(tmp_path / "m")
+    assert load_model(tmp_path / "m").schema == fitted.model_.schema
+    account = Ledger().create("people", Budget(1))
+    rows = protect(X.assign(price=price), schema, account)
+    with pytest.raises(QuestionError, match="is open"):
+        numbers_by(schema, 1.0)
+    for edges in ([0, 5], [5, 5], [10**6], [1.5]):
+        bins = Bins.of([np.zeros(f.n_codes, np.int64) for f in schema.features], [1, 1])
+        with pytest.raises(QuestionError, match="rising codes"):
+            rows.noisy_range_rows(bins, [0], edges, epsilon=1)
+    assert not account.spent().rho_units
 
 
 def test_a_plan_says_how_many_must_share_a_value():

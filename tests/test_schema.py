@@ -188,7 +188,6 @@ def test_cells_of_the_whole_line_hold_every_float_in_order():
         (lambda: Schema([Target("y", 0, 1)], LABEL), "beside its features"),
         (lambda: Schema([Continuous("x", 0, 1)], Continuous("y", 0, 1)), "one label or target"),
         (lambda: Schema.from_dict({"features": [], "label": {}, "target": {}}), "not both"),
-        (lambda: Schema.from_dict({"features": [], "target": {"name": "y"}}), "has no bounds"),
         (lambda: Schema([Continuous("x", 0, 1)], Target("y", 0, 1)).classes, "use a regressor"),
         (lambda: Schema([Continuous("x", 0, 1)], LABEL).target, "use a classifier"),
     ],
@@ -201,7 +200,7 @@ def test_targets_that_are_refused(make, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Target("y"), "has no bounds"),
+        (lambda: Target("y", 0), "has one bound"),
         (lambda: Continuous("x", 1), "one bound"),
         (lambda: Continuous("x", None, 1), "one bound"),
         (lambda: Categorical("c", ordered=True), "an order needs a list"),

@@ -421,16 +421,12 @@ class Label:
 class Target(Continuous):
     """What is to be predicted: a number in a public range; values outside are clamped to it.
 
-    Rows hold it as the number of its cell, as they hold a continuous feature.
+    Rows hold it as the number of its cell, as they hold a continuous feature. Without bounds its range is
+    open, as a feature's may be.
     """
 
     missing: bool = field(default=False, init=False)
     role: ClassVar[str] = "target"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.is_open:
-            raise _no_bounds(self.name)
 
     def value(self, cell: Any) -> Any:
         """Number that a cell, or a place between cells, stands for: the middle, of integers the integer."""
@@ -439,7 +435,8 @@ class Target(Continuous):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the target as plain data."""
-        return {"name": self.name, "lower": self.lower, "upper": self.upper, "integer": self.integer}
+        bounds = {} if self.is_open else {"lower": self.lower, "upper": self.upper}
+        return {"name": self.name, **bounds, "integer": self.integer, **_declared(self)}
 
 
 @dataclass(frozen=True)
@@ -524,11 +521,21 @@ class Schema:
     def declared(self) -> Schema:
         """The contract as its owner wrote it: without what was found since."""
         features = [feature.declared or feature for feature in self.features]
-        return self if features == list(self.features) else replace(self, features=features)
+        label: Any = (self.label.declared if isinstance(self.label, Target) else None) or self.label
+        if label is self.label and features == list(self.features):
+            return self
+        return replace(self, features=features, label=label)
 
     def filled(self, found: Mapping[int, Feature]) -> Schema:
-        """The same contract with some features, by place, as they were found."""
-        return replace(self, features=[found.get(j, feature) for j, feature in enumerate(self.features)])
+        """The same contract with some features, by place, as found; the target stands behind them."""
+        features = [found.get(j, feature) for j, feature in enumerate(self.features)]
+        label: Any = found.get(len(features), self.label)
+        return replace(self, features=features, label=label)
+
+    @property
+    def target_is_open(self) -> bool:
+        """Whether the range of what is to be predicted is to be found."""
+        return isinstance(self.label, Target) and self.label.is_open
 
     @property
     def counted(self) -> str:
@@ -662,9 +669,9 @@ def _label(data: Mapping[str, Any]) -> Label | Target:
     if "label" in data:
         raise SchemaError("a schema has a label or a target, not both.", "leave one of them out.")
     target = data["target"]
-    if target.get("lower") is None or target.get("upper") is None:
-        raise _no_bounds(target.get("name"))
-    return Target(target["name"], target["lower"], target["upper"], bool(target.get("integer", False)))
+    bounds = target.get("lower", TO_BE_FOUND), target.get("upper", TO_BE_FOUND)
+    before: Any = _label({"target": target["declared"]}) if target.get("declared") else None
+    return Target(target["name"], *bounds, bool(target.get("integer", False)), declared=before)
 
 
 def _some(values: Sequence[Scalar], most: int = 8) -> str:
@@ -675,13 +682,6 @@ def _some(values: Sequence[Scalar], most: int = 8) -> str:
 
 def _may_be_missing(missing: bool) -> str:
     return ", may be missing" if missing else ""
-
-
-def _no_bounds(target: object) -> SchemaError:
-    return SchemaError(
-        f"target {target!r} has no bounds.",
-        "state a public range wide enough for every plausible value; others are clamped.",
-    )
 
 
 def _goes(monotone: str | None) -> str:

@@ -101,13 +101,18 @@ class Search:
     @property
     def counts(self) -> bool:
         """Whether rows are counted first, to see whether anything is worth asking."""
-        return bool(self.ranges) and not self._open_ranges
+        return bool(self.ranges) and not self._n_open
+
+    @property
+    def n_ranges(self) -> int:
+        """How many ranges are asked for, the target's among them."""
+        return len(self.ranges) + self.schema.target_is_open
 
     def range_share(self, n_rows: float) -> Fraction:
         """Share of the question where people are, for a noisy or public number of rows."""
         if not self.counts:
-            return RANGE_SHARE if self.ranges else Fraction(0)
-        sd = sd_of(RangeRows.plan(self.purse.cost(Fraction(1)), len(self.ranges)))
+            return RANGE_SHARE if self.n_ranges else Fraction(0)
+        sd = sd_of(RangeRows.plan(self.purse.cost(Fraction(1)), self.n_ranges))
         needed = ENOUGH_ROWS * sd / max(n_rows, 1.0)
         wanted = ceil(100 * min(needed if self.purse.pure else needed**2, 1.0))
         return Fraction(wanted, 100) if wanted <= MOST_ZOOM else Fraction(0)
@@ -121,7 +126,7 @@ class Search:
         """The questions, in order; refused where no δ pays for one."""
         charges = [RowCount().charge(self.schema, self.purse.cost(COUNT_SHARE))] * self.counts
         if share := self.range_share(n_rows):
-            charges.append(RangeRows.plan(self.purse.cost(share), len(self.ranges)))
+            charges.append(RangeRows.plan(self.purse.cost(share), self.n_ranges))
         if self.values:
             cost = self.purse.cost(VALUE_SHARE).with_delta(self.delta)
             threshold(cost, len(self.values))
@@ -132,8 +137,8 @@ class Search:
     def facts(self) -> dict[str, int]:
         """What a plan tells of it."""
         facts = {}
-        if opened := self._open_ranges:
-            facts["ranges to be found"] = len(opened)
+        if self._n_open:
+            facts["ranges to be found"] = self._n_open
         if self.values:
             facts["lists of categories to be found"] = len(self.values)
             cost = self.charges(1)[-1].cost
@@ -150,11 +155,13 @@ class Search:
                 guesses[j] = replace(feature, categories=names, missing=True)
             elif isinstance(feature, Continuous) and feature.is_open:
                 guesses[j] = replace(feature, lower=0, upper=999 if feature.integer else 1)
+        if self.schema.target_is_open:
+            guesses[len(self.schema.features)] = replace(self.schema.target, lower=0, upper=999)
         return self.schema.filled(guesses)
 
     @property
-    def _open_ranges(self) -> list[int]:
-        return [j for j in self.ranges if self.schema.features[j].is_open]
+    def _n_open(self) -> int:
+        return sum(self.schema.features[j].is_open for j in self.ranges) + self.schema.target_is_open
 
 
 def search_of(schema: Schema, purse: Purse, delta: Fraction, zooms: bool) -> Search | None:
@@ -163,7 +170,8 @@ def search_of(schema: Schema, purse: Purse, delta: Fraction, zooms: bool) -> Sea
     values = tuple(
         j for j, feature in enumerate(schema.features) if feature.is_open and isinstance(feature, Categorical)
     )
-    return Search(schema, ranges, values, purse, delta) if ranges or values else None
+    search = Search(schema, ranges, values, purse, delta)
+    return search if search.n_ranges or values else None
 
 
 def _is_asked(feature: Feature, zooms: bool) -> bool:
@@ -198,8 +206,9 @@ def find(protected: Protected, search: Search) -> tuple[Protected, Purse, Ranks]
     for charge in search.charges(n_rows):
         if charge.kind is RangeRows:
             for j, place in _places(rows, search, charge).items():
-                ranks[j] = place.ranks
-                if place.feature is not schema.features[j]:
+                if j < len(ranks):
+                    ranks[j] = place.ranks
+                if place.feature is not _range(schema, j):
                     found[j] = place.feature
         elif charge.kind is CommonValues:
             common = rows.ask(CommonValues(search.values), charge.cost)
@@ -216,7 +225,8 @@ def _reserve(rest: Purse) -> Charge:
 
 
 def _range(schema: Schema, j: int) -> Continuous:
-    feature = schema.features[j]
+    """A feature that holds numbers, or the target, which stands behind them."""
+    feature = schema.features[j] if j < len(schema.features) else schema.target
     assert isinstance(feature, Continuous)
     return feature
 
@@ -224,12 +234,16 @@ def _range(schema: Schema, j: int) -> Continuous:
 def _places(rows: Protected, search: Search, charge: Charge) -> dict[int, Place]:
     """Where people are, by feature."""
     schema = search.schema
-    bins = _line_bins(rows.schema, {j: line_edges(_range(schema, j)) for j in search.ranges})
-    answer = rows.ask(RangeRows(bins, search.ranges), charge.cost).values.astype(np.float64)
+    last = [len(schema.features)] if schema.target_is_open else []
+    edges = {j: line_edges(_range(schema, j)) for j in (*search.ranges, *last)}
+    target = tuple(edges[j][1:-1].tolist() for j in last)
+    question = RangeRows(_line_bins(rows.schema, edges), search.ranges, target[0] if target else ())
+    answer = rows.ask(question, charge.cost).values.astype(np.float64)
     sd, parts, at = sd_of(charge), {}, 0
-    for j in search.ranges:
-        size = len(line_edges(_range(schema, j))) - 1
+    for j in edges:
+        size = len(edges[j]) - 1
         parts[j] = answer[at : at + size]
+        # A cell of missing values follows, which a target has none of.
         at += size + 1
     n_rows = max(float(np.median([part.sum() for part in parts.values()])), 1.0)
     return {j: found_place(_range(schema, j), part, sd, n_rows) for j, part in parts.items()}

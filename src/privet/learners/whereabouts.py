@@ -85,8 +85,8 @@ def found_place(feature: Continuous, noisy_rows: np.ndarray, sd: float, n_rows: 
     # The outermost cells have no end: there, the next power stands for it.
     farthest = 2.0 ** (MOST_POWER + 1)
     low, high = max(ends[first], -farthest), min(ends[last], farthest)
-    read = feature
-    if feature.is_open or NARROWER * (high - low) < feature.upper - feature.lower:
+    read, tiny = feature, high - low < 2.0 ** (2 * LEAST_POWER)
+    if feature.is_open or (NARROWER * (high - low) < feature.upper - feature.lower and not tiny):
         read = _ranged(feature, low, high)
     return Place(read, _ranks(read, np.clip(ends, -farthest, farthest), noisy_rows, segments, sd, n_rows))
 

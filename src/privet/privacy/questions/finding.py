@@ -28,18 +28,24 @@ LONGEST_VALUE = 100
 def _check_places(places: Sequence[int], schema: Schema, kind: type[Continuous] | type[Categorical]) -> None:
     known = {j for j, feature in enumerate(schema.features) if isinstance(feature, kind)}
     # A feature asked twice: its cells would change by twice a row.
-    if {*map(type, places)} != {int} or not known.issuperset(places) or len(set(places)) != len(places):
-        raise QuestionError("ask each feature of this kind once at most, and one at least.")
+    if not {*map(type, places)} <= {int} or not known.issuperset(places) or len(set(places)) != len(places):
+        raise _none_asked()
+
+
+def _none_asked() -> QuestionError:
+    return QuestionError("ask each feature of this kind once at most, and one at least.")
 
 
 @dataclass(frozen=True)
 class RangeRows(Counts):
     """Rows by bin of some features that hold numbers, one after the other, ``(bins of these features,)``.
 
+    With ``target``, codes at which cells of the number to be predicted begin, rows by those cells follow.
+
     Privacy
     -------
-    ε-DP or ρ-zCDP over all asked features together; a row is in one bin a feature, so the L1 sensitivity
-    and the squared L2 sensitivity are their number. Proof: *Rows by range*.
+    ε-DP or ρ-zCDP over all asked features together, the target among them; a row is in one bin of each, so
+    the L1 sensitivity and the squared L2 sensitivity are their number. Proof: *Rows by range*.
     """
 
     method = "noisy_range_rows"
@@ -47,13 +53,21 @@ class RangeRows(Counts):
     predicts = (Label, Target)
     bins: Bins
     features: Sequence[int]
+    target: Sequence[int] = ()
 
     def check(self, schema: Schema) -> None:
         super().check(schema)
         _check_places(self.features, schema, Continuous)
+        if not len(self.features) + len(self.target):
+            raise _none_asked()
+        if len(self.target):
+            cells, edges = schema.target.n_cells, np.array(self.target)
+            whole = {*map(type, self.target)} == {int}
+            if not whole or edges[0] <= 0 or edges[-1] >= cells or (np.diff(edges) <= 0).any():
+                raise QuestionError("cells of the target begin at rising codes.", "leave out the first.")
 
     def sizes(self, schema: Schema) -> tuple[int]:
-        return (len(self.features),)
+        return (len(self.features) + bool(len(self.target)),)
 
     def looks_at(self, schema: Schema) -> Iterable[int]:
         return self.features
@@ -62,7 +76,11 @@ class RangeRows(Counts):
         # One column for all labels: a row is counted wherever it is, once a feature.
         counts = count_bins(self.bins, batch.features, np.zeros(len(batch.labels), np.uint8), 1)[:, 0]
         slices = self.bins.slices
-        return np.concatenate([counts[slices[j]] for j in self.features])
+        asked = [counts[slices[j]] for j in self.features]
+        if len(self.target):
+            cells = np.searchsorted(np.array(self.target), batch.labels, side="right")
+            asked.append(np.bincount(cells, minlength=len(self.target) + 1))
+        return np.concatenate(asked)
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,8 @@ class CommonValues(Question[CommonKeys]):
     def check(self, schema: Schema) -> None:
         super().check(schema)
         _check_places(self.features, schema, Categorical)
+        if not len(self.features):
+            raise _none_asked()
         if not set(schema.open_features).issuperset(self.features):
             raise QuestionError("the values of these features are listed.", "ask of open features.")
 

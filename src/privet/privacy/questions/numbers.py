@@ -163,6 +163,7 @@ class ResidualRows(Counts):
 
     def check(self, schema: Schema) -> None:
         super().check(schema)
+        numbers_by(schema, 1.0)
         edges = self.edges
         if not edges or len(edges) >= MOST_CELLS or {*map(type, edges)} - {int, float}:
             raise QuestionError(f"give 1 to {MOST_CELLS - 1} edges, which are numbers.")
@@ -180,6 +181,8 @@ class ResidualRows(Counts):
 def numbers_by(schema: Schema, width: float) -> kernel.Numbers:
     """Numbers of the target's cells in widths; a width that is none is refused."""
     target = schema.target
+    if target.is_open:
+        raise QuestionError(f"the range of {target.name!r} is open.", "find it first.")
     if type(width) not in (int, float) or not isfinite(width) or not width > 0 or not isfinite(1 / width):
         raise QuestionError("a width is a positive number.", "give one in the target's own unit.")
     return kernel.Numbers(target.value(0) / width, target.width / width, 1 / width)
