@@ -40,12 +40,22 @@ def epsilon_table() -> str:
 
 def bands_table() -> str:
     """Noise bands against what varies from fit to fit, as the study last found it."""
-    lines = ["| ε | δ | part | spread / band, by feature | within two bands |", "|--:|--:|---|--:|--:|"]
-    for row in json.loads((Path(__file__).parent / "bands.json").read_text(encoding="utf-8")):
-        ratios = row["spread / band"].values()
+    folder = Path(__file__).parent / "papers" / "results" / "ours"
+    covered, spread = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["points"]
+        for name in ("bands", "bands-spread")
+    )
+    lines = ["| δ | ε | part | spread / band, by feature | within two bands |", "|--:|--:|---|--:|--:|"]
+    for row in covered:
+        ratios = [
+            each["values"][0]
+            for each in spread
+            if (each["panel"], each["x"]) == (row["panel"], row["x"])
+            and each["way"].startswith(f"{row['way']}: ")
+        ]
         told = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        start = f"| {row['epsilon']:g} | {row['delta']:g} | {row['part']}"
-        lines.append(f"{start} | {told} | {row['covered']:.0%} |")
+        delta = row["panel"].removeprefix("δ = ")
+        lines.append(f"| {delta} | {row['x']:g} | {row['way']} | {told} | {row['values'][0]:.0%} |")
     return "\n".join(lines)
 
 

@@ -15,8 +15,8 @@ import pytest
 from privet.cli.app import run as command
 from privet.errors import DataError, QuestionError
 from privet.studies import catalogue as known
-from privet.studies.claims import ahead, at, least, moves, near, verdict
-from privet.studies.pages import report
+from privet.studies.claims import ahead, at, beyond, gap, least, moves, narrower, near, verdict
+from privet.studies.pages import kept_results, page, report
 from privet.studies.plots import draw
 from privet.studies.results import Point, Result
 from privet.studies.runner import run
@@ -122,6 +122,7 @@ def test_a_cell_that_fails_is_named_and_the_others_are_kept(tmp_path):
 def test_fewer_repetitions_and_the_small_form():
     study = toy(print, folds=3)
     assert len(study.cells()) == 36 and len(study.cells(repeats=2)) == 18
+    assert {(c["fold"], c["folds"]) for c in study.cells(folds=2)} == {(0, 3), (1, 3)}
     small = study.cells(quick=True)
     assert {(c["x"], c["repeat"], c["fold"], c["folds"]) for c in small} == {
         (1, repeat, fold, 2) for repeat in (0, 1) for fold in (0, 1)
@@ -165,13 +166,27 @@ def test_statements_are_judged_by_points():
         moves("a rises", "a", up=True),
         least("a is at least 0.6", "a", 0.6),
         ahead("not measured", "c", "a"),
+        beyond(ahead("ours, not counted", "a", "b")),
+        gap("b is half a point to three points ahead", "b", "a", (0.005, 0.03)),
+        narrower("b is narrower", "b", "a"),
     )
     study = toy(print, claims=claims, strict="b", published="a", promises={"a": "claims ε"})
     found = verdict(study, result_of(study, VALUES))
     held = [None if judged is None else judged[0] for _, judged in found.judged]
-    assert held == [True, False, True, True, False, None]
-    assert found.outcome == "reproduced in part" and "3 of 5 statements" in found.sentence
+    assert held == [True, False, True, True, False, None, False, True, False]
+    assert found.outcome == "reproduced in part" and "4 of 7 statements" in found.sentence
     assert "strict is +2.5 points" in found.sentence
+
+
+def test_statements_say_what_chance_would_do():
+    study = toy(print, claims=(ahead("b is ahead", "b", "a"), ahead("too few", "b", "a", at(1))))
+    values = {
+        (x, way): [0.5 + x / 100 + k / 100 + (way == "b") / 10 for k in range(5)]
+        for x in (1, 2)
+        for way in "ab"
+    }
+    (_, all_places), (_, few) = verdict(study, result_of(study, values)).judged
+    assert all_places[1].endswith("p = 0.002 over 10 pairs (Wilcoxon)") and "Wilcoxon" not in few[1]
 
 
 def test_results_are_kept_as_they_are(tmp_path):
@@ -207,6 +222,33 @@ def test_pages_say_theirs_beside_ours_and_what_keeps_no_promise(tmp_path):
     assert "2 repetitions (the paper: 4), seeds 0 to 1; 2000-01-01" in page
     with pytest.raises(DataError, match="no result is kept"):
         report([study], {}, tmp_path / "nothing", tmp_path)
+
+
+DOCS = Path(__file__).parent.parent / "docs" / "papers"
+
+
+def test_pages_are_those_of_the_kept_results():
+    """What stands in the documentation is what `privet study report` writes; pictures lie beside results."""
+    studies, without = list(known.catalogue().values()), known.left_out()
+    papers = dict.fromkeys(study.paper_name for study in studies)
+    written = 0
+    for paper in papers:
+        items = [study for study in studies if study.paper_name == paper]
+        kept = kept_results(items, DOCS / "results")
+        if kept:
+            written += 1
+            text = page(items, kept, without, DOCS / "results", DOCS)
+            assert text == (DOCS / f"{paper}.md").read_text(), "run `privet study report`"
+        for name, result in kept.items():
+            assert (DOCS / "results" / f"{name}.svg").exists()
+            assert {"command", "date", "versions", "seeds", "quick"} <= set(result.made)
+    assert written >= 5
+
+
+def test_the_page_says_how_far_the_published_forest_is_off():
+    text = (DOCS / "fletcher-islam-2017.md").read_text()
+    (line,) = [each for each in text.split("## fig12-drawn\n")[1].splitlines() if each.startswith("| SynthG")]
+    assert "(91.7)" in line and "claims ε, keeps none" in text
 
 
 def test_every_study_is_declared_well():

@@ -58,6 +58,9 @@ def run_studies(
     repeats: Annotated[
         int | None, typer.Option("--repeats", metavar="N", min=1, help="Fewer repetitions than the paper's.")
     ] = None,
+    folds: Annotated[
+        int | None, typer.Option("--folds", metavar="N", min=1, help="Only the first N of the paper's folds.")
+    ] = None,
     folder: Annotated[
         Path,
         typer.Option("--out", metavar="DIR", help="Folder of results; cells are kept there as they end."),
@@ -77,8 +80,11 @@ def run_studies(
         fewer = None if repeats is None else min(repeats, study.repeats)
         told = " ".join(["privet study run", study.name, *(["--quick"] if quick else [])])
         told += f" --repeats {fewer}" if fewer and not quick and fewer < study.repeats else ""
+        told += f" --folds {folds}" if folds and not quick and folds < study.folds else ""
         with _progress(study) as progress:
-            found = run(study, folder, quick=quick, repeats=fewer, jobs=jobs, command=told, told=progress)
+            found = run(
+                study, folder, quick=quick, repeats=fewer, folds=folds, jobs=jobs, command=told, told=progress
+            )
         _keep(study, found, folder)
     if missing:
         several = "; ".join(f"{name}: {error.message}" for name, error in missing)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+
+from scipy.stats import wilcoxon
 
 from privet.studies.results import Point, Result
 from privet.studies.study import Study, Value
@@ -12,6 +14,12 @@ from privet.studies.study import Study, Value
 REPRODUCED, IN_PART, NOT = "reproduced", "reproduced in part", "not reproduced"
 NOTHING = "nothing to compare"
 BETTER, WORSE = "better", "worse"
+LEAST = 0.0005
+"""A difference that is spoken of."""
+
+FEWEST_PAIRS = 6
+"""Differences without which no test is made."""
+
 NEARLY = 0.8
 """Share of printed numbers that are to be met."""
 
@@ -43,6 +51,21 @@ class Points:
         sign = -1 if self.study.lower else 1
         return [sign * (a - b) for a, b in pairs if a is not None and b is not None]
 
+    def chance(self, way: str, of: str, wanted: Callable[[str, Value], bool]) -> str:
+        """How likely such differences are by chance: Wilcoxon's signed-rank test over pairs of values.
+
+        Values of two ways at a place belong to the same rows, folds and seeds, one by one.
+        """
+        gaps: list[float] = []
+        for place in self.places:
+            both = self.by_place.get((*place, way)), self.by_place.get((*place, of))
+            if wanted(*place) and both[0] and both[1] and len(both[0].values) == len(both[1].values):
+                gaps += [a - b for a, b in zip(both[0].values, both[1].values, strict=True)]
+        moved = [gap for gap in gaps if gap]
+        if len(moved) < FEWEST_PAIRS:
+            return ""
+        return f", p = {wilcoxon(moved).pvalue:.1g} over {len(gaps)} pairs (Wilcoxon)"
+
     def told(self, gap: float) -> str:
         """A difference of scores in words."""
         return f"{100 * gap:+.1f} points" if self.study.percent else f"{gap:+.3g}"
@@ -50,10 +73,16 @@ class Points:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, and whether it holds; None where it was not measured."""
+    """A statement of a paper, or one of ours, and whether it holds; None where it was not measured."""
 
     text: str
     judge: Callable[[Points], Judged | None]
+    ours: bool = False
+
+
+def beyond(claim: Claim) -> Claim:
+    """The same as a statement of ours, which the verdict on a paper does not count."""
+    return replace(claim, ours=True)
 
 
 def everywhere(panel: str, x: Value) -> bool:
@@ -82,6 +111,7 @@ def ahead(
             return None
         wins = sum(gap > 0 for gap in gaps)
         told = f"{points.told(fmean(gaps))} in the mean, ahead at {wins} of {len(gaps)} places"
+        told += points.chance(way, of, where)
         return fmean(gaps) > 0 and (not most or 2 * wins > len(gaps)), told
 
     return Claim(text, judge)
@@ -184,17 +214,16 @@ def verdict(study: Study, result: Result) -> Verdict:
     """Judge a result by printed numbers first, by what the paper says where it prints none."""
     points = Points(study, result)
     pairs, judged = compared(study, result), [(claim, claim.judge(points)) for claim in study.claims]
-    known = [each for _, each in judged if each is not None]
+    known = [each for claim, each in judged if each is not None and not claim.ours]
     parts, outcome = [], REPRODUCED
     if pairs:
         gaps = [(-1 if study.lower else 1) * (point.mean - paper) for point, paper in pairs]
-        close = [
-            abs(gap) <= max(study.tolerance, SURE * p.error) for gap, (p, _) in zip(gaps, pairs, strict=True)
-        ]
+        close = [_is_met(study, point, paper) for point, paper in pairs]
         outcome = _outcome(gaps, close, study)
+        own = ", the paper's own margin" if study.margins else ""
         parts.append(
             f"{sum(close)} of {len(pairs)} printed numbers are met "
-            f"(within {points.told(study.tolerance)[1:]} or {SURE:g} standard errors), "
+            f"(within {points.told(study.tolerance)[1:]}{own} or {SURE:g} standard errors), "
             f"{points.told(fmean(gaps))} in the mean{_furthest(study, pairs, close)}"
         )
     if known:
@@ -204,14 +233,20 @@ def verdict(study: Study, result: Result) -> Verdict:
     strict = points.gaps(study.strict, study.published, everywhere) if study.strict else []
     if strict:
         promise = study.promises[study.published]
-        behind = f": {study.behind}" if fmean(strict) < 0 and study.behind else ""
+        behind = f": {study.behind}" if fmean(strict) <= -LEAST and study.behind else ""
         parts.append(
             f"strict is {points.told(fmean(strict))} against as published ({promise}) in the mean{behind}"
         )
     if not pairs and not known:
-        parts.insert(0, "the paper prints no number and states nothing to be tested")
+        parts.insert(0, "nothing is printed or stated that could be tested")
         outcome = NOTHING
     return Verdict(outcome, "; ".join(parts) + ".", judged)
+
+
+def _is_met(study: Study, point: Point, paper: float) -> bool:
+    """Whether a mean is near a printed number, as far as either is known."""
+    margin = study.margins.get((point.panel, point.x, point.way), 0.0)
+    return abs(point.mean - paper) <= max(study.tolerance, margin, SURE * point.error)
 
 
 def _furthest(study: Study, pairs: Sequence[tuple[Point, float]], close: Sequence[bool]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from privet.errors import DataError
@@ -21,6 +21,7 @@ TITLES = {
     "bojarski-2014": "Bojarski, Choromanska, Choromanski and LeCun 2014",
     "fletcher-islam-2015": "Fletcher and Islam 2015",
     "fletcher-islam-2017": "Fletcher and Islam 2017",
+    "ours": "Studies of our own",
 }
 
 
@@ -29,26 +30,29 @@ def result_path(folder: Path, study: Study) -> Path:
     return folder / f"{study.name}.json"
 
 
-def report(studies: Sequence[Study], left_out: dict[str, str], results: Path, pages: Path) -> list[Path]:
+def report(studies: Sequence[Study], left_out: Mapping[str, str], results: Path, pages: Path) -> list[Path]:
     """Write a page for every paper of which a result is kept, and draw all pictures.
 
     Parameters
     ----------
     studies : sequence of Study
-    left_out : dict
+    left_out : mapping
         Items that cannot be had, and why.
     results, pages : Path
         Folders of results, and of what is written.
     """
-    papers = list(dict.fromkeys(study.paper_name for study in studies))
     written = []
-    for paper in papers:
+    for paper in dict.fromkeys(study.paper_name for study in studies):
         items = [study for study in studies if study.paper_name == paper]
-        kept = {
-            study.name: Result.load(path) for study in items if (path := result_path(results, study)).exists()
-        }
+        kept = kept_results(items, results)
         if kept:
-            written.append(_write(paper, items, kept, left_out, results, pages))
+            for study in items:
+                if study.name in kept:
+                    draw(study, kept[study.name], result_path(results, study).with_suffix(".svg"))
+            path = pages / f"{paper}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(page(items, kept, left_out, results, pages), encoding="utf-8")
+            written.append(path)
     if not written:
         raise DataError(
             f"no result is kept in {str(results)!r}.", "run a study with --out, or name another folder."
@@ -56,20 +60,27 @@ def report(studies: Sequence[Study], left_out: dict[str, str], results: Path, pa
     return written
 
 
-def _write(
-    paper: str,
+def kept_results(studies: Sequence[Study], results: Path) -> dict[str, Result]:
+    """Results of some studies that lie in a folder, by the study's name."""
+    paths = {study.name: result_path(results, study) for study in studies}
+    return {name: Result.load(path) for name, path in paths.items() if path.exists()}
+
+
+def page(
     items: Sequence[Study],
-    kept: dict[str, Result],
-    left_out: dict[str, str],
+    kept: Mapping[str, Result],
+    left_out: Mapping[str, str],
     results: Path,
     pages: Path,
-) -> Path:
-    verdicts = {name: verdict(study, kept[name]) for study in items if (name := study.name) in kept}
+) -> str:
+    """The page of a paper: a line an item, then a section for each of which a result is kept."""
+    paper = items[0].paper_name
+    verdicts = {study.name: verdict(study, kept[study.name]) for study in items if study.name in kept}
     lines = [
         f"# {TITLES.get(paper, paper)}",
         "",
-        "Written by `privet study report` from the results kept beside it; no number is typed by hand. "
-        "Back to the [overview](../papers.md).",
+        "Written by `privet study report` from results that are kept; no number is typed by hand. "
+        "What was changed, and why, is told in the [overview](../papers.md).",
         "",
         "| item | verdict |",
         "|---|---|",
@@ -83,13 +94,9 @@ def _write(
     ]
     for study in items:
         if study.name in kept:
-            picture = result_path(results, study).with_suffix(".svg")
-            draw(study, kept[study.name], picture)
-            lines += _section(study, kept[study.name], verdicts[study.name], _seen_from(picture, pages))
-    path = pages / f"{paper}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    return path
+            picture = _seen_from(result_path(results, study).with_suffix(".svg"), pages)
+            lines += _section(study, kept[study.name], verdicts[study.name], picture)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _seen_from(picture: Path, pages: Path) -> str:
@@ -114,10 +121,13 @@ def _section(study: Study, result: Result, found: Verdict, picture: str) -> list
     if study.note:
         lines += [study.note, ""]
     for claim, judged in found.judged:
+        whose = "Beyond the paper: " if claim.ours else ""
         mark = (
             "not measured" if judged is None else f"{'holds' if judged[0] else 'does not hold'}: {judged[1]}"
         )
-        lines.append(f"- {claim.text}: *{mark}*")
+        lines.append(
+            f"- {whose}{claim.text[0].lower() if whose else claim.text[0]}{claim.text[1:]}: *{mark}*"
+        )
     lines += [""] if found.judged else []
     if len(result.points) <= MOST_CELLS:
         lines += [*_table(study, result), ""]
@@ -144,19 +154,21 @@ def _table(study: Study, result: Result) -> Iterable[str]:
 
 
 def _number(study: Study, value: float) -> str:
-    return f"{100 * value:.1f}" if study.percent else f"{value:.4g}"
+    return f"{100 * value:.1f}" if study.percent else f"{value:.5g}"
 
 
 def _made(study: Study, result: Result) -> str:
     made = result.made
     folds = f", {made['folds']} folds" if made["folds"] else ""
+    if made.get("folds measured", made["folds"]) < made["folds"]:
+        folds = f", the first {made['folds measured']} of {made['folds']} folds"
     fewer = made["repeats"] < study.repeats or made["quick"]
     of = f" (the paper: {study.repeats})" if fewer else ""
     versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
     unit = f"{study.score} in %" if study.percent else study.score
     paper = "; in brackets what the paper prints" if study.paper else ""
     return (
-        f"<small>{unit[0].upper()}{unit[1:]}, means{paper}. {made['cells']} cells{folds}, "
+        f"<small>Means of {unit}{paper}. {made['cells']} cells{folds}, "
         f"{made['repeats']} repetition{'s' if made['repeats'] > 1 else ''}{of}, seeds {made['seeds']}; "
         f"{made['date']}, {versions}. `{made['command']}`</small>"
     )

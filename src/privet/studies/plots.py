@@ -13,6 +13,8 @@ from privet.studies.results import Point, Result
 from privet.studies.study import BARS, BOXES, RANGES, Study
 
 PANEL = 4.2, 3.0
+ALONE = 6.4, 4.2
+BARRED = 7.5
 ACROSS = 3
 BAR = 0.16
 HOLLOW: Mapping[str, Any] = {
@@ -27,8 +29,10 @@ def draw(study: Study, result: Result, path: Path) -> None:
     down = -(-len(panels) // across)
     ways = list(dict.fromkeys(point.way for point in result.points))
     xs = max(len({point.x for point in some}) for some in panels.values())
-    high = 0.9 + BAR * xs * len(ways) if study.picture == BARS else PANEL[1]
-    figure = new_figure((7.5 if study.picture == BARS else PANEL[0]) * across, high * down)
+    wide, high = ALONE if len(panels) == 1 else PANEL
+    if study.picture == BARS:
+        wide, high = BARRED, 0.9 + BAR * xs * len(ways)
+    figure = new_figure(wide * across, high * down + 0.3)
     colours = {way: LABEL_COLOURS[i % len(LABEL_COLOURS)] for i, way in enumerate(ways)}
     for number, (panel, points) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(down, across, number)
@@ -37,8 +41,7 @@ def draw(study: Study, result: Result, path: Path) -> None:
             _bars(axes, study, points, colours)
         else:
             _lines(axes, study, points, colours)
-        if number == 1:
-            _legend(axes, study, result)
+    _legend(figure, study, result, across)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(svg_of(figure), encoding="utf-8")
 
@@ -48,10 +51,20 @@ def name_of(study: Study, way: str) -> str:
     return f"{way} ({study.promises[way]})" if way in study.promises else way
 
 
-def _legend(axes: Any, study: Study, result: Result) -> None:
+def _legend(figure: Any, study: Study, result: Result, across: int) -> None:
+    """One legend for all panels, below them."""
+    first = figure.axes[0]
     if any((p.panel, p.x, p.way) in study.paper for p in result.points):
-        axes.plot([], [], color=SOFT, label="as the paper prints it", **HOLLOW)
-    axes.legend(fontsize=7, frameon=False, labelcolor=INK)
+        first.plot([], [], color=SOFT, label="as the paper prints it", **HOLLOW)
+    named = {
+        name: mark
+        for axes in figure.axes
+        for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        named.values(), named.keys(), loc="outside lower center", ncols=min(len(named), 2 * across),
+        fontsize=7, frameon=False, labelcolor=INK,
+    )  # fmt: skip
 
 
 def _bars(axes: Any, study: Study, points: Sequence[Point], colours: Mapping[str, str]) -> None:

@@ -105,7 +105,7 @@ class Result:
 def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds: float) -> dict[str, Any]:
     """How a result was made: command, date, versions, grid, seeds, time."""
     repeats = sorted({cell["repeat"] for cell in cells})
-    folds = {cell.get("folds", 0) for cell in cells}
+    folds = {cell["fold"]: cell["folds"] for cell in cells if "fold" in cell}
     return {
         "command": command,
         "date": datetime.now(UTC).date().isoformat(),
@@ -119,7 +119,8 @@ def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds:
         "cells": len(cells),
         "repeats": len(repeats),
         "repeats of the paper": study.repeats,
-        "folds": max(folds),
+        "folds": max(folds.values(), default=0),
+        "folds measured": len(folds),
         "seeds": f"{repeats[0]} to {repeats[-1]}",
         "cpu seconds": round(seconds, 1),
     }

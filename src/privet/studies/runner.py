@@ -80,6 +80,7 @@ def run(
     *,
     quick: bool = False,
     repeats: int | None = None,
+    folds: int | None = None,
     jobs: int = 1,
     command: str = "",
     told: Told = lambda progress: None,
@@ -95,6 +96,8 @@ def run(
         Its small form.
     repeats : int, optional
         Fewer than the paper has.
+    folds : int, optional
+        Only the first so many of the paper's folds.
     jobs : int
         Processes that work at once.
     command : str
@@ -102,7 +105,7 @@ def run(
     told : callable, optional
         Told how far it is, after every cell.
     """
-    cells = study.cells(quick, repeats)
+    cells = study.cells(quick, repeats, folds)
     kept = Kept(folder / "cells" / f"{study.cells_of}{'-quick' if quick else ''}.jsonl")
     found = kept.load()
     kept.begin(found)

@@ -65,6 +65,8 @@ class Study:
         Numbers that are printed, by panel, x and way as they are shown.
     tolerance : float
         How far from a printed number is near.
+    margins : mapping
+        How far printed numbers may be off themselves, as the paper says, by place.
     lower : bool
         Whether less is better.
     neutral : bool
@@ -99,6 +101,7 @@ class Study:
     ways: Mapping[str, str] = field(default_factory=dict)
     paper: Mapping[Place, float] = field(default_factory=dict)
     tolerance: float = 0.02
+    margins: Mapping[Place, float] = field(default_factory=dict)
     lower: bool = False
     neutral: bool = False
     claims: Sequence[Any] = ()
@@ -120,18 +123,19 @@ class Study:
         """The study whose cells it shows."""
         return self.source or self.name
 
-    def cells(self, quick: bool = False, repeats: int | None = None) -> list[Cell]:
-        """All cells, one repetition after the other."""
+    def cells(self, quick: bool = False, repeats: int | None = None, folds: int | None = None) -> list[Cell]:
+        """All cells, one repetition after the other; of the first so many folds alone where asked for."""
         if repeats is not None and not 1 <= repeats <= self.repeats:
             raise QuestionError(
                 f"{self.name} is repeated 1 to {self.repeats} times.", "choose a number in that range."
             )
         times = min(self.quick.repeats, self.repeats) if quick else (repeats or self.repeats)
-        folds = min(self.quick.folds, self.folds) if quick else self.folds
+        of = min(self.quick.folds, self.folds) if quick else self.folds
+        first = range(of if folds is None else min(folds, of))
         return [
             {**cell, "repeat": repeat, **fold}
             for repeat in range(times)
-            for fold in ([{"fold": k, "folds": folds} for k in range(folds)] or [{}])
+            for fold in ([{"fold": k, "folds": of} for k in first] or [{}])
             for cell in self._grid(quick)
         ]
 
@@ -145,7 +149,14 @@ class Study:
 
     def showing(self, name: str, title: str, **changed: Any) -> Study:
         """A study of the same cells that shows something else of them."""
-        bare: dict[str, Any] = {"paper": {}, "claims": (), "note": "", "strict": "", "published": ""}
+        bare: dict[str, Any] = {
+            "paper": {},
+            "margins": {},
+            "claims": (),
+            "note": "",
+            "strict": "",
+            "published": "",
+        }
         return replace(self, name=name, title=title, source=self.cells_of, **{**bare, **changed})
 
     def _few(self, part: str, every: Sequence[Value]) -> Sequence[Value]:

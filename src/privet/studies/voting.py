@@ -16,7 +16,7 @@ from privet.kernels.predict import row_shares
 from privet.model import CountForest
 from privet.model.voting import leaf_values
 from privet.structure import LeafVotes
-from privet.studies.claims import ahead
+from privet.studies.claims import ahead, beyond
 from privet.studies.study import Found, Quick, Study
 from privet.studies.ways import cut, public
 
@@ -82,8 +82,8 @@ STUDIES = [
         quantity="ε",
         score="AUC",
         claims=(
-            ahead("The posterior is ahead of sums", "posterior", "sum"),
-            ahead("It is ahead of the majority forest", "posterior", "majority forest"),
+            beyond(ahead("The posterior is ahead of sums", "posterior", "sum")),
+            beyond(ahead("It is ahead of the majority forest", "posterior", "majority forest")),
         ),
     )
 ]
