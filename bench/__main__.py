@@ -9,6 +9,7 @@ from bench import (
     boosting,
     counts,
     encode,
+    engines,
     fit,
     greedy,
     kernel,
@@ -19,6 +20,7 @@ from bench import (
     parts,
     report,
     safety,
+    scale,
     stand,
 )
 
@@ -37,7 +39,9 @@ BY_NAME = {
     "learners": learners.run,
     "learners-all": learners.run_all,
     "synthf": learners.run_synthetic,
+    "engines": engines.run,
     "safety": safety.run,
+    "scale": scale.run,
     "parts": parts.run,
     "attacks": stand.run_attacks,
     "ledger": ledger.run,

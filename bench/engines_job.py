@@ -15,6 +15,8 @@ import pyarrow.parquet as pa_parquet
 
 from bench import made_places
 from privet import Budget, Ledger, protect
+from privet.engines.memory import MemoryEngine
+from privet.engines.stream import StreamEngine
 from privet.estimators import CLASSIFIERS
 from privet.privacy import Repeatable
 
@@ -28,6 +30,7 @@ def fit(job: dict) -> dict:
         estimator.set_params(random_state=0)
     _warm(estimator)
     before = kilobytes("VmRSS")
+    passes = _timed_passes()
     start, busy = time.perf_counter(), time.process_time()
     held = job["engine"] == "memory"
     source = pa_parquet.read_table(job["table"]) if held else job["table"]
@@ -39,10 +42,26 @@ def fit(job: dict) -> dict:
         "seconds": time.perf_counter() - start,
         "busy": time.process_time() - busy,
         "read": read,
+        "passes": passes,
         "before_mb": before * 1024 / 1e6,
         "peak_mb": kilobytes("VmHWM") * 1024 / 1e6,
         "model": digest(model),
     }
+
+
+def _timed_passes() -> list[list[float]]:
+    """Seconds and processor seconds of every pass from now on."""
+    passes: list[list[float]] = []
+    for kind in (MemoryEngine, StreamEngine):
+
+        def timed(self, tally, real=kind.sum):
+            start, busy = time.perf_counter(), time.process_time()
+            total = real(self, tally)
+            passes.append([time.perf_counter() - start, time.process_time() - busy])
+            return total
+
+        kind.sum = timed
+    return passes
 
 
 def digest(model) -> str:
