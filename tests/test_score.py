@@ -50,12 +50,13 @@ from privet.kernels.tally import (
     row_squares,
     sum_reliability,
 )
-from privet.learners.score import METRICS
+from privet.learners.score import METRICS as EVERY
 from privet.noise.samplers import LAPLACE
 from privet.privacy import Repeatable
 from privet.privacy.budget import UNITS
 from privet.structure import Additive, Bins, CompleteTrees, LeafVotes, MultiwayTrees, Views
 
+METRICS = {name: metric for name, metric in EVERY.items() if metric.predicts is Label}
 METRIC_NAMES = list(METRICS)
 
 

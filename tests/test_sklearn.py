@@ -17,6 +17,7 @@ from privet import (
     GreedyTreeClassifier,
     MajorityForestClassifier,
     PrivacyLeakWarning,
+    PrivateRegressorSelection,
     PrivateSelection,
 )
 
@@ -30,6 +31,7 @@ ESTIMATORS = [
     CountingTreeClassifier(epsilon=5.0, schema="from-data"),
     GreedyForestClassifier(epsilon=5.0, schema="from-data"),
     GreedyTreeClassifier(epsilon=5.0, schema="from-data"),
+    PrivateRegressorSelection([BoostingRegressor()], epsilon=15.0, runs=2, schema="from-data"),
     PrivateSelection([CountForestClassifier(n_trees=5)], epsilon=15.0, runs=2, schema="from-data"),
 ]
 

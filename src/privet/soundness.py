@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.schema import Schema
+from privet.schema import Schema, Target
 from privet.structure import (
     MAX_DEPTH,
     MAX_LEAVES,
@@ -115,7 +115,8 @@ def check_predictor(predictor: Predictor, schema: Schema) -> None:
     if isinstance(predictor, Additive):
         check_additive(predictor, schema)
         return
-    trees, values, n_labels = predictor.trees, predictor.values, schema.n_labels
+    trees, values = predictor.trees, predictor.values
+    n_labels = 1 if isinstance(schema.label, Target) else schema.n_labels
     _require(type(trees) in (CompleteTrees, MultiwayTrees), "kind of trees")
     check_structure(trees, schema)
     _require(isinstance(values, np.ndarray) and values.dtype in VALUE_TYPES, "type of values")

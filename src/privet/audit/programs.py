@@ -169,6 +169,8 @@ NUMBER_QUESTIONS: Programs = {
     "rows-by-bin-and-number": lambda e: lambda p: p.noisy_bin_target_rows(_additive(), NARROW, epsilon=e),
     "residuals-by-bin": lambda e: lambda p: p.noisy_bin_residuals(_additive(), [0, 1], NARROW, epsilon=e),
     "residuals-by-leaf": lambda e: lambda p: p.noisy_leaf_residuals(_additive(), 2, NARROW, epsilon=e),
+    "rows-by-error": lambda e: lambda p: p.noisy_error_rows(_additive(), [0.2, 0.5, 0.9], epsilon=e),
+    "sums-of-errors": lambda e: lambda p: p.noisy_error_sums(_additive(), 2, NARROW, epsilon=e),
     "sizes-of-residuals": lambda e: lambda p: p.noisy_residual_rows(_additive(), [0.2, 0.5, 0.9], epsilon=e),
 }
 """Questions about a number to predict, in a width that cuts most residuals."""

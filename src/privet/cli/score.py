@@ -31,7 +31,10 @@ def score(
     model: Model,
     data: Data,
     epsilon: Annotated[Any, epsilon_of("Privacy budget of this score.")],
-    metric: Annotated[str, typer.Option(metavar="NAME", help=f"One of: {', '.join(METRICS)}.")] = "accuracy",
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"One of: {', '.join(METRICS)}; by default accuracy, or r2."),
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Schema in JSON; by default the model's.")
     ] = None,
@@ -45,7 +48,8 @@ def score(
 
     The table needs the model's features and its label.
     """
-    check_metric(metric)
+    if metric is not None:
+        check_metric(metric)
     Budget(epsilon)
     released = load_model(model)
     rows = open_place(data, separator, encoding)

@@ -11,7 +11,7 @@ from privet.estimators.classifiers import (
 from privet.estimators.count_forest import CountForestClassifier
 from privet.estimators.regressors import REGRESSORS, BoostingRegressor
 from privet.estimators.score import PrivateScore, private_score
-from privet.estimators.selection import PrivateSelection
+from privet.estimators.selection import PrivateRegressorSelection, PrivateSelection
 
 __all__ = [
     "CLASSIFIERS",
@@ -23,6 +23,7 @@ __all__ = [
     "GreedyForestClassifier",
     "GreedyTreeClassifier",
     "MajorityForestClassifier",
+    "PrivateRegressorSelection",
     "PrivateScore",
     "PrivateSelection",
     "private_score",

@@ -13,7 +13,7 @@ from privet.checks import Number
 from privet.errors import QuestionError, SchemaError
 from privet.estimators.base import PrivateEstimator
 from privet.learners.learner import written
-from privet.learners.score import ask_score, check_metric
+from privet.learners.score import ask_score, check_metric, usual_metric
 from privet.learners.score_estimate import CurvePoint
 from privet.model import Model, released
 from privet.privacy import Account, Budget, Ledger, Protected, protect
@@ -76,7 +76,7 @@ def private_score(
     X: Any,
     y: Any = None,
     *,
-    metric: str = "accuracy",
+    metric: str | None = None,
     epsilon: Number,
     schema: Any = None,
     account: Account | None = None,
@@ -90,13 +90,15 @@ def private_score(
     X : frame, Arrow table, array, path of a CSV or Parquet file, or `Protected`
     y : array-like, optional
         The label of each row, where it does not stand in the table.
-    metric : str
-        "accuracy", "balanced_accuracy", "f1" (of the second of two labels, else the mean over all),
+    metric : str, optional
+        Of labels "accuracy", "balanced_accuracy", "f1" (of the second of two labels, else the mean over all),
         "log_loss" (a row's loss is cut at 7 nats: a share below 0.0009 counts as that), "brier" (half the
         squared distance of the shares from the label), "calibration_error" (over ten equal bins of the
         second of two labels' share, or of the predicted label's), "auc" and "average_precision" (of more
         than two labels the mean, each against the rest). A label is predicted that has the largest share,
-        also where an estimator draws its predictions.
+        also where an estimator draws its predictions. Of numbers "r2", "mae" or "rmse", the last two in the
+        target's unit; errors are cut where next to none was found to be larger, which the interval does not
+        allow for. By default accuracy, or R².
     epsilon : float
         Privacy budget of the score.
     schema : Schema, path or dict, optional
@@ -116,8 +118,9 @@ def private_score(
     ε-DP for the rows in ``X`` under adding or removing one, or one person with all theirs where the schema
     has a unit. Accuracy, log loss and Brier score are sums of losses, F1 and balanced accuracy rows by
     prediction, the calibration error shares by bin: one question each. Areas are two in sequence: a fifth
-    of ε finds where the scores lie, the rest counts rows by bin of the score and label. Proof notes:
-    *Losses of a model*, *Rows by prediction*, *Shares by bin*, *Rows by score*.
+    of ε finds where the scores lie, the rest counts rows by bin of the score and label. Errors of numbers
+    likewise: a fifth of ε finds how large they are. Proof notes: *Losses of a model*, *Rows by prediction*,
+    *Shares by bin*, *Rows by score*, *Errors of numbers*.
 
     Examples
     --------
@@ -131,8 +134,10 @@ def private_score(
     >>> bool(score.value > 0.9), score.epsilon
     (True, '0.5')
     """
-    check_metric(metric)
+    if metric is not None:
+        check_metric(metric)
     found = _released(model)
+    metric = metric or usual_metric(found.schema)
     check_metric(metric, found.schema)
     protected = _protected(X, y, found.schema, schema, account, Budget(epsilon), unit)
     check_predictor(found.predictor, protected.schema)

@@ -15,12 +15,12 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from privet.errors import QuestionError
-from privet.estimators.base import PrivateClassifier
+from privet.estimators.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
 from privet.learners.plan import FitPlan
-from privet.learners.score import ask_score, check_metric, larger_is_better
+from privet.learners.score import ask_score, check_metric, larger_is_better, usual_metric
 from privet.privacy import Account, Cost, Protected
 from privet.privacy.questions.runs import BestOfRuns, RunLaw
-from privet.schema import Schema
+from privet.schema import Label, Schema, Target
 
 RUNS_PER_CANDIDATE = 3
 """Mean number of runs for each candidate."""
@@ -32,7 +32,99 @@ NOT_CHOSEN = ("epsilon", "delta", "schema", "account")
 """Parameters that no candidate has of its own: they are the selection's, or follow from it."""
 
 
-class PrivateSelection(PrivateClassifier):
+class Selection(PrivateEstimator):
+    """What selections among classifiers and among regressors have in common: see `PrivateSelection`."""
+
+    name = "selection"
+
+    def __init__(
+        self,
+        candidates: Any,
+        param_grid: Any = None,
+        *,
+        epsilon: float = 1.0,
+        metric: str | None = None,
+        runs: int | None = None,
+        eta: float = 1,
+        schema: Any = None,
+        account: Account | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.metric = metric
+        self.runs = runs
+        self.eta = eta
+        self.schema = schema
+        self.account = account
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> np.ndarray:
+        """What the best estimator predicts of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
+
+    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
+        """See `Learner.outline`."""
+        candidates, runs = self._candidates()
+        law, budget = RunLaw.of_mean(runs, self.eta), self.budget
+        charge = BestOfRuns.plan(Cost.pure(self.epsilon), runs, len(candidates))
+        facts = {
+            "candidates": len(candidates),
+            "runs, on average": runs,
+            "epsilon of a run": float(budget.epsilon / law.factor),
+            "rows that a run learns from": n_rows * float(1 - HELD_OUT),
+        }
+        return FitPlan(self.name, budget, n_rows, [charge], facts)
+
+    def learn(self, protected: Protected) -> Any:
+        """See `Learner.learn`."""
+        candidates, runs = self._candidates()
+        for estimator, _ in candidates:
+            estimator.check_contract(protected.schema)
+        stamp = self.stamp(protected)
+        metric = self.metric or usual_metric(protected.schema)
+        check_metric(metric, protected.schema)
+        tried = tuple(partial(_run, estimator, metric) for estimator, _ in candidates)
+        best = protected.ask(BestOfRuns(tried, runs, self.eta, HELD_OUT), Cost.pure(self.epsilon))
+        self.best_estimator_, self.best_score_ = best.made, best.score
+        self.best_index_, self.best_params_ = best.candidate, candidates[best.candidate][1]
+        model = best.made.model_
+        chosen = {
+            "chosen from": len(candidates),
+            "by": metric,
+            "mean runs": runs,
+            "eta": float(self.eta),
+        }
+        # The best run's model, under the card of the whole selection.
+        card = stamp({**model.card.learner, **chosen})
+        paid = {"epsilon": card.epsilon, "receipt": card.receipt}
+        card = replace(card, batches=[{**batch, **paid} for batch in model.card.batches])
+        best.made.model_ = released = replace(model, card=card)
+        best.made.privacy_card_ = card
+        return released
+
+    def _candidates(self) -> tuple[list[tuple[PrivateEstimator, Mapping[str, Any]]], int]:
+        """Estimators to choose from, what tells each from the others, and the mean number of runs."""
+        if self.metric is not None:
+            check_metric(self.metric)
+        if not isinstance(self.candidates, Sequence):
+            grid = list(ParameterGrid(self.param_grid or {}))
+            _check_grid(grid)
+            found = [(clone(self.candidates).set_params(**parameters), parameters) for parameters in grid]
+        elif self.param_grid is None:
+            found = [(estimator, _parameters(estimator)) for estimator in self.candidates]
+        else:
+            raise QuestionError("a grid needs a single estimator.", "give one, or a list without a grid.")
+        if not found:
+            raise QuestionError("there is no candidate to choose.", "give one at least.")
+        for estimator, _ in found:
+            _check_candidate(estimator, self.predicts)
+        return found, RUNS_PER_CANDIDATE * len(found) if self.runs is None else self.runs
+
+
+class PrivateSelection(Selection, PrivateClassifier):
     """The best of several learners, chosen and fitted within one budget.
 
     A random number of runs is made. Each draws a candidate, learns from four fifths of the rows and scores
@@ -99,74 +191,6 @@ class PrivateSelection(PrivateClassifier):
     (['max_depth', 'structure'], '3.0')
     """
 
-    name = "selection"
-
-    def __init__(
-        self,
-        candidates: Any,
-        param_grid: Any = None,
-        *,
-        epsilon: float = 1.0,
-        metric: str = "accuracy",
-        runs: int | None = None,
-        eta: float = 1,
-        schema: Any = None,
-        account: Account | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.candidates = candidates
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.metric = metric
-        self.runs = runs
-        self.eta = eta
-        self.schema = schema
-        self.account = account
-        self.verbose = verbose
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label of each row, as the best estimator predicts it."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(X))
-
-    def outline(self, schema: Schema, n_rows: float) -> FitPlan:
-        """See `Learner.outline`."""
-        candidates, runs = self._candidates()
-        law, budget = RunLaw.of_mean(runs, self.eta), self.budget
-        charge = BestOfRuns.plan(Cost.pure(self.epsilon), runs, len(candidates))
-        facts = {
-            "candidates": len(candidates),
-            "runs, on average": runs,
-            "epsilon of a run": float(budget.epsilon / law.factor),
-            "rows that a run learns from": n_rows * float(1 - HELD_OUT),
-        }
-        return FitPlan(self.name, budget, n_rows, [charge], facts)
-
-    def learn(self, protected: Protected) -> Any:
-        """See `Learner.learn`."""
-        candidates, runs = self._candidates()
-        for estimator, _ in candidates:
-            estimator.check_contract(protected.schema)
-        stamp = self.stamp(protected)
-        tried = tuple(partial(_run, estimator, self.metric) for estimator, _ in candidates)
-        best = protected.ask(BestOfRuns(tried, runs, self.eta, HELD_OUT), Cost.pure(self.epsilon))
-        self.best_estimator_, self.best_score_ = best.made, best.score
-        self.best_index_, self.best_params_ = best.candidate, candidates[best.candidate][1]
-        model = best.made.model_
-        chosen = {
-            "chosen from": len(candidates),
-            "by": self.metric,
-            "mean runs": runs,
-            "eta": float(self.eta),
-        }
-        # The best run's model, under the card of the whole selection.
-        card = stamp({**model.card.learner, **chosen})
-        paid = {"epsilon": card.epsilon, "receipt": card.receipt}
-        card = replace(card, batches=[{**batch, **paid} for batch in model.card.batches])
-        best.made.model_ = released = replace(model, card=card)
-        best.made.privacy_card_ = card
-        return released
-
     def _release(self, protected: Protected, y: np.ndarray | None) -> None:
         super()._release(protected, y)
         # The runs saw protected rows, not the caller's table: names and types of labels are known here alone.
@@ -175,27 +199,49 @@ class PrivateSelection(PrivateClassifier):
         if not hasattr(self, "feature_names_in_"):
             del best.feature_names_in_
 
-    def _candidates(self) -> tuple[list[tuple[PrivateClassifier, Mapping[str, Any]]], int]:
-        """Estimators to choose from, what tells each from the others, and the mean number of runs."""
-        check_metric(self.metric)
-        if not isinstance(self.candidates, Sequence):
-            grid = list(ParameterGrid(self.param_grid or {}))
-            _check_grid(grid)
-            found = [(clone(self.candidates).set_params(**parameters), parameters) for parameters in grid]
-        elif self.param_grid is None:
-            found = [(estimator, _parameters(estimator)) for estimator in self.candidates]
-        else:
-            raise QuestionError("a grid needs a single estimator.", "give one, or a list without a grid.")
-        if not found:
-            raise QuestionError("there is no candidate to choose.", "give one at least.")
-        for estimator, _ in found:
-            _check_candidate(estimator)
-        return found, RUNS_PER_CANDIDATE * len(found) if self.runs is None else self.runs
+
+class PrivateRegressorSelection(Selection, PrivateRegressor):
+    """The best of several regressors, chosen and fitted within one budget: `PrivateSelection` for numbers.
+
+    Parameters
+    ----------
+    candidates : estimator, or list of estimators
+        Regressors of this package. Their ``epsilon``, ``schema`` and ``account`` are not used.
+    param_grid : dict or list of dicts, optional
+        Parameters to try with a single estimator.
+    epsilon : float
+        Privacy budget of the whole: all runs, their scores, and the choice.
+    metric : {"r2", "mae", "rmse"}, optional
+        What the best run is best in; see `private_score`.
+    runs : int, optional
+        Mean number of runs; by default three for each candidate.
+    eta : float
+        Shape of the law of their number.
+    schema : Schema, path, dict or "from-data"
+    account : Account, optional
+    verbose : bool
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_index_, best_score_ :
+        As of `PrivateSelection`; errors are negated.
+    model_, privacy_card_ :
+        As of any other estimator.
+
+    Privacy
+    -------
+    ε-DP under adding or removing one row, charged once, before the first run. Candidates must be purely
+    private. Proof notes: *Private selection*, *Parallel composition*.
+    """
+
+    def _release(self, protected: Protected, y: np.ndarray | None) -> None:
+        super()._release(protected, y)
+        self.best_estimator_.n_features_in_ = self.n_features_in_
 
 
 def _run(
-    candidate: PrivateClassifier, metric: str, learnt: Protected, held_out: Protected, epsilon: Fraction
-) -> tuple[PrivateClassifier, float]:
+    candidate: PrivateEstimator, metric: str, learnt: Protected, held_out: Protected, epsilon: Fraction
+) -> tuple[PrivateEstimator, float]:
     """Fit a candidate on some rows and score it on others."""
     estimator = clone(candidate).set_params(epsilon=epsilon, account=None, verbose=False)
     if estimator.get_params().get("random_state", 0) is None:
@@ -220,10 +266,15 @@ def _check_grid(grid: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _check_candidate(estimator: Any) -> None:
-    if not isinstance(estimator, PrivateClassifier) or isinstance(estimator, PrivateSelection):
+def _check_candidate(estimator: Any, predicts: type[Label | Target] | None = None) -> None:
+    if not isinstance(estimator, PrivateEstimator) or isinstance(estimator, Selection):
         raise QuestionError(
             f"a {type(estimator).__name__} cannot be chosen privately.", "candidates are learners of privet."
+        )
+    if predicts not in (None, estimator.predicts):
+        raise QuestionError(
+            f"a {type(estimator).__name__} predicts something else.",
+            "choose among classifiers by PrivateSelection, among regressors by PrivateRegressorSelection.",
         )
     if getattr(estimator, "delta", 0):
         raise QuestionError(

@@ -56,6 +56,13 @@ def row_squares(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.where(units == units, np.clip(units, 0, SQUARE_BOUND), SQUARE_BOUND).astype(np.int64)
 
 
+@quiet
+def row_powers(errors: np.ndarray, power: int) -> np.ndarray:
+    """Each error to a power, in units from 0 to ``SQUARE_BOUND``, which is an error of 1; undefined: that."""
+    units = np.floor(np.abs(errors) ** power * SQUARE_BOUND + 0.5)
+    return np.where(units == units, np.clip(units, 0, SQUARE_BOUND), SQUARE_BOUND).astype(np.int64)
+
+
 def count_predicted(shares: np.ndarray, labels: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:
     """Rows by the label that is predicted and the one that they have, ``(labels, labels)``."""
     n_labels = shares.shape[1]

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 
 from privet.errors import QuestionError
 from privet.learners.score_estimate import Estimate
 from privet.learners.score_labels import balanced_accuracy, calibration_error, f1
 from privet.learners.score_losses import accuracy, brier, log_loss
+from privet.learners.score_numbers import absolute_error, r_squared, root_squared_error
 from privet.learners.score_ranks import auc, average_precision
 from privet.privacy import Protected
 from privet.privacy.questions.scores import LOSSES
@@ -52,6 +54,9 @@ METRICS: Mapping[str, Metric] = {
     "calibration_error": Metric(calibration_error, is_loss=True),
     "auc": Metric(auc),
     "average_precision": Metric(average_precision),
+    "r2": Metric(r_squared, lowest=-inf, predicts=Target),
+    "mae": Metric(absolute_error, highest=inf, is_loss=True, predicts=Target),
+    "rmse": Metric(root_squared_error, highest=inf, is_loss=True, predicts=Target),
 }
 
 
@@ -61,8 +66,12 @@ def check_metric(metric: str, schema: Schema | None = None) -> None:
     if not isinstance(metric, str) or metric not in METRICS:
         raise QuestionError(f"there is no metric {metric!r}.", f"metrics are {', '.join(among)}.")
     if metric not in among:
-        hint = f"use {', '.join(among)}." if among else "models of labels have scores."
-        raise QuestionError(f"{metric} is no score of what this schema predicts.", hint)
+        raise QuestionError(f"{metric} is no score of what this schema predicts.", f"use {', '.join(among)}.")
+
+
+def usual_metric(schema: Schema) -> str:
+    """What is scored if nothing is said: accuracy of labels, R² of numbers."""
+    return next(name for name, metric in METRICS.items() if isinstance(schema.label, metric.predicts))
 
 
 def ask_score(protected: Protected, predictor: Predictor, metric: str, epsilon: Fraction) -> Estimate:

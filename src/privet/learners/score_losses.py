@@ -34,7 +34,11 @@ def _asked(protected: Protected, predictor: Predictor, loss: str, epsilon: Fract
 
 def mean_loss(noisy: NoisyCounts, loss: str) -> Estimate:
     """Mean loss of the rows, from the three sums that the wall answers."""
-    bound, largest = LOSSES[loss]
+    return mean_of(noisy, *LOSSES[loss])
+
+
+def mean_of(noisy: NoisyCounts, bound: int, largest: float) -> Estimate:
+    """The same of losses with a bound, in units and as it is."""
     losses, rest, squares = noisy.values.astype(float).tolist()
     total = losses + rest
     if total < bound:

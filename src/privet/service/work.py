@@ -28,7 +28,7 @@ from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.estimators.base import PrivateEstimator
 from privet.learners.parameters import check_parameters, declared
 from privet.learners.plan import FitPlan
-from privet.learners.score import METRICS, ask_score
+from privet.learners.score import METRICS, ask_score, check_metric
 from privet.model.protocol import Model
 from privet.privacy import Budget, Protected, Quote, quotes
 from privet.privacy.budget import positive
@@ -194,8 +194,7 @@ def _score(request: Request, rows: Protected, models: Models) -> dict[str, Any]:
     model = models(request.params["model"])
     if model.schema.fingerprint != rows.schema.fingerprint:
         raise QuestionError("this model has another schema than the table.", "score one that fits it.")
-    if isinstance(rows.schema.label, Target):
-        raise QuestionError("numbers have no such score here.", "ask about a model of labels.")
+    check_metric(request.what, rows.schema)
     estimate = ask_score(rows, model.predictor, request.what, exact(request.params["epsilon"]))
     return {
         "metric": request.what,

@@ -299,18 +299,22 @@ class Numbers:
         return replace(self, width=width, sizes=ResidualSizes(edges, rows[:-1]))
 
     def _constant(self, bins: Bins | None = None) -> Additive:
-        """The centre alone, over some bins."""
-        sizes = [1] * len(self.schema.features)
-        if bins is None:
-            bins = Bins.of([np.zeros(f.n_codes, np.int64) for f in self.schema.features], sizes)
-        return Additive(
-            bins,
-            np.array([float(self.centre)]),
-            np.zeros((bins.n_bins, 1)),
-            np.zeros((0, 1), np.int32),
-            np.zeros((bins.n_bins, 0), np.uint8),
-            np.zeros((0, 2, 1)),
-        )
+        return constant(self.schema, self.centre, bins)
+
+
+def constant(schema: Schema, number: float, bins: Bins | None = None) -> Additive:
+    """A model that says one number, over some bins."""
+    if bins is None:
+        codes = [np.zeros(f.n_codes, np.int64) for f in schema.features]
+        bins = Bins.of(codes, [1] * len(codes))
+    return Additive(
+        bins,
+        np.array([float(number)]),
+        np.zeros((bins.n_bins, 1)),
+        np.zeros((0, 1), np.int32),
+        np.zeros((bins.n_bins, 0), np.uint8),
+        np.zeros((0, 2, 1)),
+    )
 
 
 def tail_factor(noisy_rows: np.ndarray, edges: np.ndarray, width: float) -> float:

@@ -164,11 +164,7 @@ class ResidualRows(Counts):
     def check(self, schema: Schema) -> None:
         super().check(schema)
         numbers_by(schema, 1.0)
-        edges = self.edges
-        if not edges or len(edges) >= MOST_CELLS or {*map(type, edges)} - {int, float}:
-            raise QuestionError(f"give 1 to {MOST_CELLS - 1} edges, which are numbers.")
-        if not all(map(isfinite, edges)) or any(b <= a for a, b in pairwise(edges)):
-            raise QuestionError("edges are finite and ascend.", "sort them, each once.")
+        check_edges(self.edges)
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         numbers = numbers_by(terms.schema, 1.0)
@@ -176,6 +172,14 @@ class ResidualRows(Counts):
         # What is undefined sorts behind all edges: into the last cell.
         cells = np.searchsorted(np.array(self.edges, float), sizes, side="right")
         return np.bincount(cells, minlength=len(self.edges) + 1)
+
+
+def check_edges(edges: Sequence[float]) -> None:
+    """Refuse what are no edges of cells."""
+    if not edges or len(edges) >= MOST_CELLS or {*map(type, edges)} - {int, float}:
+        raise QuestionError(f"give 1 to {MOST_CELLS - 1} edges, which are numbers.")
+    if not all(map(isfinite, edges)) or any(b <= a for a, b in pairwise(edges)):
+        raise QuestionError("edges are finite and ascend.", "sort them, each once.")
 
 
 def numbers_by(schema: Schema, width: float) -> kernel.Numbers:
