@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -156,3 +158,20 @@ def test_the_command_line_reads_no_row_unless_it_is_told_to(tmp_path, capsys, mo
     assert main([*draft, "--from-values"]) == 3
     assert main(["schema", "draft", "p.csv", "--from-values"]) == 0
     assert "MUST BE PUBLIC" in capsys.readouterr().err
+
+
+def test_common_values_can_be_asked_for_from_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    towns = ["north"] * 900 + ["south"] * 600 + [f"t{i}" for i in range(50)]
+    pd.DataFrame({"town": towns, "ill": ["no", "yes"] * 775}).to_csv("p.csv", index=False)
+    Schema([Categorical("town")], Label("ill", ["no", "yes"])).save("s.json")
+    budget = ["budget", "create", "p.csv", "--epsilon", "2", "--delta", "1e-6", "--finding", "1e-7"]
+    ask = ["ask", "values", "p.csv", "--schema", "s.json", "--column", "town", "--epsilon", "1"]
+    assert main(budget) == 0
+    capsys.readouterr()
+    assert main([*ask, "--delta", "1e-7", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["town"] for row in told["answers"]] == ["north", "south"]
+    assert main([*ask, "--delta", "1e-7"]) != 0
+    assert main([*ask, "--delta", "0"]) == 2
+    assert main([*ask[:-4], "--column", "height", "--epsilon", "1", "--delta", "1e-7"]) == 2

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -20,11 +21,13 @@ from privet.cli.arguments import (
     SchemaFile,
     Separator,
     epsilon_of,
+    number,
     open_account,
     open_place,
 )
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import out, show_json, table
+from privet.errors import QuestionError
 from privet.privacy import Account, Protected, protect
 from privet.schema import Schema
 
@@ -41,6 +44,8 @@ BAR = 20
 COUNTED = "Each number lies within ±{margin} of the exact one, with a probability of 95 %."
 CHOSEN = "No other value has over {margin} rows {word}, with a probability of at least 95 %."
 RANKED = "It misses the share by {margin} rows at most, with a probability of at least 95 %."
+
+SHARED = "Values with fewer than {threshold} rows, with noise, are not shown."
 
 Answer = NoisyTable | NoisyChoices
 
@@ -138,6 +143,32 @@ def quantile(
     rows, account = _open(data, separator, encoding, schema, ledger, name)
     answer = rows.noisy_quantile(column, at, by or (), where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, column, RANKED, as_json)
+
+
+@app.command()
+def values(
+    data: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Epsilon,
+    delta: Annotated[Any, typer.Option(metavar="D", parser=number, help="Chance that a rare value shows.")],
+    separator: Separator = None,
+    encoding: Encoding = None,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Which values of a column without a list many rows share, and how many; what few have is not shown."""
+    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    if column not in rows.schema.feature_names:
+        raise QuestionError(f"there is no feature {column!r}.", "name one of the schema.")
+    place = rows.schema.feature_names.index(column)
+    found = rows.common_values([place], epsilon=epsilon, delta=delta)
+    shared = found.of(place)
+    counts = np.array([n for _, n in shared], np.int64)
+    answer = NoisyTable(counts, found.law, found.parameter, (column,), (tuple(text for text, _ in shared),))
+    least = SHARED.format(threshold=f"{found.threshold:,}")
+    _report(rows, account, answer, "rows", f"{COUNTED} {least}", as_json)
 
 
 def _open(

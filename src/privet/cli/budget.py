@@ -65,6 +65,10 @@ def create(
             "learners that choose need ε).",
         ),
     ] = ZCDP,
+    finding: Annotated[
+        Any,
+        typer.Option(metavar="D", parser=number, help="Part of δ set aside to find values nobody listed."),
+    ] = 0.0,
     schema: Contract = None,
     ledger: LedgerFile = None,
     name: Name = None,
@@ -73,7 +77,7 @@ def create(
     """Set the budget of a table, once."""
     if data != STANDARD:
         open_place(data, None, None)
-    budget, contract = Budget(epsilon, delta, accounting=accounting), Schema.load(schema) if schema else None
+    budget, contract = Budget(epsilon, delta, finding, accounting), Schema.load(schema) if schema else None
     account = Ledger(ledger_path(data, ledger)).create(account_name(data, name), budget, contract)
     show_account(account, as_json)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf, isinf
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,12 @@ RANGE_SHARE, VALUE_SHARE = Fraction(1, 10), Fraction(1, 20)
 COUNT_SHARE = Fraction(1, 100)
 """What the number of rows has of it, where all ranges are stated, to see whether looking pays."""
 
-ENOUGH_ROWS = 25
-"""Rows by deviation of a cell's noise with which that question tells where people are."""
+ENOUGH_ROWS, LEAST_ROWS = 25, 12
+"""Rows by deviation of a cell's noise with which that question tells where people are, and below which it
+says too little to be asked."""
 
 MOST_ZOOM = 6
-"""Hundredths of the budget that it may have; where they would not be enough it is not asked."""
+"""Hundredths of the budget that it may have."""
 
 FINDING_PART = Fraction(1, 10)
 """Part of δ that is set aside to find values."""
@@ -113,9 +114,14 @@ class Search:
         if not self.counts:
             return RANGE_SHARE if self.n_ranges else Fraction(0)
         sd = sd_of(RangeRows.plan(self.purse.cost(Fraction(1)), self.n_ranges))
-        needed = ENOUGH_ROWS * sd / max(n_rows, 1.0)
-        wanted = ceil(100 * min(needed if self.purse.pure else needed**2, 1.0))
-        return Fraction(wanted, 100) if wanted <= MOST_ZOOM else Fraction(0)
+
+        def hundredths(deviations: int) -> int:
+            needed = deviations * sd / max(n_rows, 1.0)
+            return ceil(100 * min(needed if self.purse.pure else needed**2, 1.0))
+
+        if hundredths(LEAST_ROWS) > MOST_ZOOM:
+            return Fraction(0)
+        return Fraction(min(hundredths(ENOUGH_ROWS), MOST_ZOOM), 100)
 
     def rest(self, n_rows: float) -> Purse:
         """What the learner goes on with."""
@@ -192,7 +198,7 @@ def find(protected: Protected, search: Search) -> tuple[Protected, Purse, Ranks]
     """
     schema = protected.schema
     rows = protected.under(schema.filled({j: _range(schema, j).opened for j in search.ranges}))
-    n_rows = float("inf")
+    n_rows = inf
     if search.counts:
         count = search.charges(1)[0]
         left = search.purse.cost(1 - COUNT_SHARE).with_delta(search.delta)
@@ -205,7 +211,7 @@ def find(protected: Protected, search: Search) -> tuple[Protected, Purse, Ranks]
     ranks: list[np.ndarray | None] = [None] * len(schema.features)
     for charge in search.charges(n_rows):
         if charge.kind is RangeRows:
-            for j, place in _places(rows, search, charge).items():
+            for j, place in _places(rows, search, charge, n_rows).items():
                 if j < len(ranks):
                     ranks[j] = place.ranks
                 if place.feature is not _range(schema, j):
@@ -231,8 +237,8 @@ def _range(schema: Schema, j: int) -> Continuous:
     return feature
 
 
-def _places(rows: Protected, search: Search, charge: Charge) -> dict[int, Place]:
-    """Where people are, by feature."""
+def _places(rows: Protected, search: Search, charge: Charge, n_rows: float) -> dict[int, Place]:
+    """Where people are, by feature; ``n_rows`` is infinite where nobody counted."""
     schema = search.schema
     last = [len(schema.features)] if schema.target_is_open else []
     edges = {j: line_edges(_range(schema, j)) for j in (*search.ranges, *last)}
@@ -245,8 +251,10 @@ def _places(rows: Protected, search: Search, charge: Charge) -> dict[int, Place]
         parts[j] = answer[at : at + size]
         # A cell of missing values follows, which a target has none of.
         at += size + 1
-    n_rows = max(float(np.median([part.sum() for part in parts.values()])), 1.0)
-    return {j: found_place(_range(schema, j), part, sd, n_rows) for j, part in parts.items()}
+    if isinf(n_rows):
+        n_rows = float(np.median([part.sum() for part in parts.values()]))
+    law = sd, max(n_rows, 1.0), search.purse.pure
+    return {j: found_place(_range(schema, j), part, *law) for j, part in parts.items()}
 
 
 def _line_bins(schema: Schema, edges: Mapping[int, np.ndarray]) -> Bins:

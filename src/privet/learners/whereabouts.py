@@ -27,9 +27,9 @@ PARTS = 2
 DRIFT, CERTAIN = 1.0, 2.0
 """Deviations of noise that a cell must hold to be worth having, and a segment as a whole."""
 
-CLEAR, HEAVY = 4.5, 6.0
-"""Deviations of its noise beyond which people are believed to be in a segment, and of a cell's besides: tails
-of Laplace noise are heavy, and there are many segments."""
+CLEAR, HEAVY, LIGHT = 4.0, 6.0, 1.0
+"""Deviations of its noise beyond which people are believed to be in a segment, and of a cell's besides, for
+there are many segments: tails of Laplace noise are heavy, those of Gaussian noise are light."""
 
 FEWEST_PART = 200
 """Another segment belongs to the range if it has one row in so many: outliers that are far off do not."""
@@ -62,6 +62,18 @@ def line_edges(feature: Continuous) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Deviation of a cell's noise, and how far its tails reach."""
+
+    sd: float
+    tail: float
+
+    def most(self, n_cells: int) -> float:
+        """Rows that a segment shows by noise alone next to never."""
+        return self.sd * (CLEAR * sqrt(n_cells) + self.tail)
+
+
+@dataclass(frozen=True)
 class Place:
     """A feature as it is read from here on, and the rank of each of its codes, if that is known."""
 
@@ -69,13 +81,15 @@ class Place:
     ranks: np.ndarray | None = None
 
 
-def found_place(feature: Continuous, noisy_rows: np.ndarray, sd: float, n_rows: float) -> Place:
+def found_place(
+    feature: Continuous, noisy_rows: np.ndarray, sd: float, n_rows: float, pure: bool = True
+) -> Place:
     """Where people are, by noisy rows of the cells between `line_edges`.
 
     Where noise hides it, a public range stays as it is, and of the whole line the likeliest part is taken.
     """
     edges = line_edges(feature)
-    segments = _segments(noisy_rows, sd, n_rows, feature.is_open)
+    segments = _segments(noisy_rows, Noise(sd, HEAVY if pure else LIGHT), n_rows, feature.is_open)
     if not segments:
         return Place(feature)
     first, last = min(a for a, _ in segments), max(b for _, b in segments)
@@ -100,27 +114,22 @@ def _ranged(feature: Continuous, low: float, high: float) -> Continuous:
     return replace(feature, lower=lower, upper=upper, declared=before)
 
 
-def _segments(noisy_rows: np.ndarray, sd: float, n_rows: float, surely: bool) -> list[tuple[int, int]]:
+def _segments(noisy_rows: np.ndarray, noise: Noise, n_rows: float, surely: bool) -> list[tuple[int, int]]:
     """Segments of cells that hold people: the best, at any rate where ``surely``, and others beside it."""
-    first, last = _best_segment(noisy_rows, sd)
-    if not surely and noisy_rows[first:last].sum() < _clearly(last - first, sd):
+    first, last = _best_segment(noisy_rows, noise.sd)
+    if not surely and noisy_rows[first:last].sum() < noise.most(last - first):
         return []
     found, beside = [(first, last)], [(0, first), (last, len(noisy_rows))]
     while beside:
         begin, end = beside.pop()
         if end == begin:
             continue
-        first, last = (begin + place for place in _best_segment(noisy_rows[begin:end], sd))
+        first, last = (begin + place for place in _best_segment(noisy_rows[begin:end], noise.sd))
         rows = noisy_rows[first:last].sum()
-        if rows >= max(_clearly(last - first, sd), n_rows / FEWEST_PART):
+        if rows >= max(noise.most(last - first), n_rows / FEWEST_PART):
             found.append((first, last))
             beside += [(begin, first), (last, end)]
     return found
-
-
-def _clearly(n_cells: int, sd: float) -> float:
-    """Rows that a segment shows by noise alone next to never."""
-    return sd * (CLEAR * sqrt(n_cells) + HEAVY)
 
 
 def _best_segment(noisy_rows: np.ndarray, sd: float) -> tuple[int, int]:
