@@ -100,6 +100,10 @@ def make_app(house: House, run: bool = True, secure: bool = False) -> Any:
     app.state.service = service
     app.include_router(api.router)
     app.include_router(doors.router)
+    if house.settings.openid:
+        from privet.service.openid import add_openid
+
+        add_openid(app, house.settings.openid, secure)
     app.add_exception_handler(PrivetError, _told)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _missing)
