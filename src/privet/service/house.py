@@ -6,7 +6,8 @@
       tables/      what owners put there to be registered; addresses of files end below it
       house.toml   settings, databases by name: see `privet.service.config`
       private/     house.db (ledger and service in one database), its key, checked copies: never left
-      jobs/        a folder a job: what its process reads and writes
+      work/        a folder a process, while it runs: all of the house that it sees
+      jobs/        a folder a job: its model
 
 Everything that is to be there exactly if a charge is, lies in the ledger's own database and is committed in
 the charge's transaction. `House.read` and `House.write` are the only two ways to it.
@@ -64,7 +65,7 @@ class House:
     ) -> None:
         self.data = Path(data).absolute()
         self.clock = clock
-        for folder in (self.data, self.private, self.copies, self.jobs, self.uploads):
+        for folder in (self.data, self.private, self.copies, self.work, self.jobs, self.uploads):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.tables.mkdir(exist_ok=True)
         os.chmod(self.private, 0o700)  # noqa: PTH101 – also where it was there before
@@ -91,8 +92,13 @@ class House:
         return self.private / "copies"
 
     @property
+    def work(self) -> Path:
+        """A folder a process, while it runs."""
+        return self.data / "work"
+
+    @property
     def jobs(self) -> Path:
-        """A folder a job."""
+        """A folder a job: what it released."""
         return self.data / "jobs"
 
     @property

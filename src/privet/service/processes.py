@@ -23,10 +23,13 @@ from privet.service.sandbox import command, environment
 COPY_SECONDS, LOOK_SECONDS, MEASURE_SECONDS = 24 * 3600, 60, 600
 
 
-def start(folder: Path, task: Mapping[str, Any], readable: Sequence[Path], network: bool = False) -> Any:
+def start(
+    house: House, folder: Path, task: Mapping[str, Any], readable: Sequence[Path], network: bool = False
+) -> Any:
     """Start the process of a task in its folder; it ends when its standard input does."""
     (folder / TASK).write_text(json.dumps(task))
-    walled = command(readable, [folder], network)
+    hidden = [house.private, house.jobs, house.uploads, *([] if readable else [house.tables])]
+    walled = command(readable, folder, hidden, network)
     return subprocess.Popen(
         [*walled, sys.executable, "-m", "privet.service.worker", str(folder)],
         stdin=subprocess.PIPE,
@@ -84,7 +87,7 @@ def run_measure(house: House, n_rows: int) -> tuple[float, float]:
 
 @contextmanager
 def _folder(house: House, kind: str) -> Iterator[Path]:
-    folder = house.jobs / f"{kind}-{fresh.name()}"
+    folder = house.work / f"{kind}-{fresh.name()}"
     folder.mkdir(mode=0o700)
     try:
         yield folder
@@ -102,7 +105,7 @@ def _told(
 ) -> dict[str, Any] | None:
     """What a process says, once it has ended; None if it says nothing."""
     limits = {"memory": house.settings.memory, "cpu_seconds": seconds}
-    process = start(folder, {**task, **limits}, readable, network)
+    process = start(house, folder, {**task, **limits}, readable, network)
     try:
         process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:

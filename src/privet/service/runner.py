@@ -7,7 +7,9 @@ service that was killed at any moment goes on from there: see `recover`.
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shutil
 import signal
 import threading
 from contextlib import suppress
@@ -22,6 +24,8 @@ from privet.service.models import model_file
 from privet.service.processes import start
 from privet.service.results import RESULT, read_result, write_whole
 from privet.service.tables import Listed, copy_of, listed
+
+log = logging.getLogger("privet.service")
 
 BEAT = 0.1
 """Seconds between two looks."""
@@ -52,10 +56,11 @@ class Runner:
     def recover(self) -> None:
         """Keep whole results of jobs that ran when the service ended; those without one are lost."""
         for id, _, _ in jobs.stored(self.house, jobs.RUNNING):
-            left = self.house.jobs / id / RESULT
+            left = self.house.work / id / RESULT
             finished = left.stat().st_mtime if left.exists() else 0.0
             if not self._keep(id, finished):
                 jobs.settle(self.house, id, jobs.LOST, "", finished)
+                shutil.rmtree(self.house.work / id, ignore_errors=True)
 
     def step(self) -> None:
         """Look once: keep what is done, stop what is over its time or cancelled, start what fits."""
@@ -67,6 +72,7 @@ class Runner:
                 del self._running[id]
                 if not self._keep(id, self.house.now()):
                     jobs.settle(self.house, id, jobs.FAILED, "", self.house.now())
+                    shutil.rmtree(self.house.work / id, ignore_errors=True)
             elif id not in stored or jobs.overdue(self.house, id):
                 _kill(process)
         while jobs.taken(self.house) < self.house.settings.slots:
@@ -85,31 +91,37 @@ class Runner:
                 self.step()
 
     def _start(self, job: jobs.Job) -> None:
-        house, folder = self.house, self.house.jobs / job.id
-        found = listed(house, CONSOLE, job.table)
-        task = _task(house, job, found)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        (folder / RESULT).unlink(missing_ok=True)
-        readable = [Path(task["copy"]), *map(Path, task["models"].values())]
-        self._running[job.id] = start(folder, task, readable)
+        house, folder = self.house, self.house.work / job.id
+        folder.mkdir(mode=0o700)
+        task = _task(house, job, listed(house, CONSOLE, job.table), folder)
+        self._running[job.id] = start(house, folder, task, [])
 
     def _keep(self, id: str, finished: float) -> bool:
         """Keep the result of a job, if it is whole."""
-        folder = self.house.jobs / id
+        folder = self.house.work / id
         result = read_result(folder)
         if result is None:
             return False
         told = result.told
+        if "why" in told:
+            log.warning("job %s failed: %s", id, " < ".join(reversed(told["why"])))
         if result.model:
+            model_file(self.house, id).parent.mkdir(mode=0o700, exist_ok=True)
             write_whole(model_file(self.house, id), result.model)
         answer = json.dumps(told["answer"]) if told["answer"] is not None else ""
         jobs.settle(self.house, id, told["state"], told["settled"], finished, answer)
-        (folder / RESULT).unlink()
+        shutil.rmtree(folder)
         return True
 
 
-def _task(house: House, job: jobs.Job, found: Listed) -> dict[str, Any]:
+def _task(house: House, job: jobs.Job, found: Listed, folder: Path) -> dict[str, Any]:
     """What the process of a job is told: the copy, the request, and what was paid for it."""
+
+    def linked(name: str, file: Path) -> str:
+        # All that a process may see lies in its own folder.
+        (folder / name).hardlink_to(file)
+        return str(folder / name)
+
     assert job.receipt is not None
     (event,) = house.ledger.history(job.people, job.receipt.number - 1, 1)
     model = job.request.model
@@ -117,11 +129,11 @@ def _task(house: House, job: jobs.Job, found: Listed) -> dict[str, Any]:
         "kind": "job",
         "request": job.request.to_dict(),
         "schema": found.schema.to_dict(),
-        "copy": str(copy_of(house, found)),
+        "copy": linked("rows.parquet", copy_of(house, found)),
         "people": job.people,
         "receipt": [job.receipt.account, job.receipt.number, job.receipt.hash, job.receipt.signature],
         "quote": [event["charges"], event.get("instead", [])],
-        "models": {} if model is None else {model: str(jobs.scored_file(house, model))},
+        "models": {} if model is None else {model: linked("scored.privet", jobs.scored_file(house, model))},
         "memory": house.settings.memory,
         "cpu_seconds": 4 * job.seconds * (os.cpu_count() or 1) + 60,
     }

@@ -1,8 +1,8 @@
-"""How a job's process is shut in: no network, bounded memory and time, nothing of the service's environment.
+"""How a process is shut in: no network, bounded memory and time, nothing of the service's environment.
 
-Where bubblewrap is installed a job sees the system read-only and its own folder, and nothing else of the
-house. Else, where the kernel lets users have namespaces of their own, it has no network. `walls` says which;
-the service prints it when it starts.
+Where bubblewrap is installed it sees the system read-only and its own folder, and nothing else of the house.
+Else, where the kernel lets users have namespaces of their own, the house's other folders are hidden from it
+under empty ones, and it has no network. `walls` says which; the service prints it when it starts.
 """
 
 from __future__ import annotations
@@ -31,21 +31,38 @@ KEPT = (
 MOST_FILE = 8 << 30
 
 
+HIDE = 'while [ "$1" != -- ]; do mount -t tmpfs -o size=4k,mode=0 none "$1" || exit 9; shift; done; shift; '
+LOCK = 'exec unshare --map-current-user -- "$@"'
+"""Covers folders, then goes on in a namespace in which no cover can be taken away."""
+
+
 @lru_cache(maxsize=1)
 def walls() -> str:
-    """What shuts jobs in here: ``bubblewrap``, ``no network``, or ``nothing``."""
-    if shutil.which("bwrap") and _works(_bubblewrap([], [])):
+    """What shuts processes in here: ``bubblewrap``, ``namespaces``, or ``nothing``."""
+    if shutil.which("bwrap") and _works(_bubblewrap([], [], False)):
         return "bubblewrap"
-    if shutil.which("unshare") and _works(_unshare()):
-        return "no network"
+    if shutil.which("unshare") and _works(_unshare([Path("/mnt")], False)):
+        return "namespaces"
     return "nothing"
 
 
-def command(readable: Sequence[Path], writable: Sequence[Path], network: bool = False) -> list[str]:
-    """What goes before a program that is to be shut in."""
-    if network or walls() == "nothing":
+def command(readable: Sequence[Path], own: Path, hidden: Sequence[Path], network: bool = False) -> list[str]:
+    """What goes before a program that is to be shut in.
+
+    Parameters
+    ----------
+    readable : sequence of paths
+        What it may read besides the system.
+    own : Path
+        Its folder, which it may write to.
+    hidden : sequence of paths
+        What it must not see.
+    network : bool
+        Whether it may reach the network: to copy from a database.
+    """
+    if walls() == "nothing":
         return []
-    return _bubblewrap(readable, writable) if walls() == "bubblewrap" else _unshare()
+    return _bubblewrap(readable, [own], network) if walls() == "bubblewrap" else _unshare(hidden, network)
 
 
 def environment(temporary: Path, network: bool = False) -> Mapping[str, str]:
@@ -68,17 +85,18 @@ def limit(memory: int, cpu_seconds: int) -> None:
         resource.setrlimit(what, (bound, bound))
 
 
-def _unshare() -> list[str]:
-    return ["unshare", "--map-root-user", "--net", "--"]
+def _unshare(hidden: Sequence[Path], network: bool) -> list[str]:
+    apart = ["unshare", "--map-root-user", "--mount", *([] if network else ["--net"]), "--"]
+    return [*apart, "sh", "-c", HIDE + LOCK, "sh", *map(str, hidden), "--"]
 
 
-def _bubblewrap(readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
+def _bubblewrap(readable: Sequence[Path], writable: Sequence[Path], network: bool) -> list[str]:
     read = [str(path) for path in (*map(Path, ("/usr", "/etc", "/lib", "/lib64", "/bin", "/opt")), *_code())]
     binds = [part for path in read for part in ("--ro-bind-try", path, path)]
     binds += [part for path in readable for part in ("--ro-bind", str(path), str(path))]
     binds += [part for path in writable for part in ("--bind", str(path), str(path))]
-    shut = ["--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    return ["bwrap", *shut, *binds, "--"]
+    shut = ["--unshare-all", *(["--share-net"] if network else []), "--die-with-parent"]
+    return ["bwrap", *shut, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *binds, "--"]
 
 
 def _code() -> list[Path]:

@@ -80,6 +80,6 @@ def shut_in() -> str:
     """What shuts jobs in here, in words."""
     return {
         "bubblewrap": "Jobs see their own folder and reach no network (bubblewrap).",
-        "no network": "Jobs reach no network; install bubblewrap to hide the house's files from them too.",
+        "namespaces": "Jobs see their own folder of the house and reach no network (namespaces).",
         "nothing": "JOBS ARE NOT SHUT IN: install bubblewrap, or let users have namespaces.",
     }[walls()]

@@ -204,6 +204,9 @@ def refresh(house: House, who: Who, name: str) -> TableView:
             (READY if copy and state == MISFIT else state, told, copy, house.now(), name),
         )
         note(house, at_once, who.name, "table checked", f"{name}: {state}")
+    if found.copy not in ("", copy):
+        # Jobs that run hold a link of their own to it.
+        (house.copies / f"{found.copy}.parquet").unlink(missing_ok=True)
     return table(house, who, name)
 
 
