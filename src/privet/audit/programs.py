@@ -27,7 +27,8 @@ from privet.estimators import (
     MajorityForestClassifier,
 )
 from privet.learners.random_trees import random_complete_trees
-from privet.model import LabelForest, PrivacyCard
+from privet.model import AdditiveModel, AdditiveNumbers, LabelForest, PrivacyCard
+from privet.model.numbers import ResidualSizes
 from privet.privacy import Budget
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target
 from privet.structure import Additive, Bins, LevelTrees, Views
@@ -171,6 +172,9 @@ NUMBER_QUESTIONS: Programs = {
     "residuals-by-leaf": lambda e: lambda p: p.noisy_leaf_residuals(_additive(), 2, NARROW, epsilon=e),
     "rows-by-error": lambda e: lambda p: p.noisy_error_rows(_additive(), [0.2, 0.5, 0.9], epsilon=e),
     "sums-of-errors": lambda e: lambda p: p.noisy_error_sums(_additive(), 2, NARROW, epsilon=e),
+    "number-by-two-scores": lambda e: (
+        lambda p: p.noisy_pair_target_rows(_additive(), _additive(), [0.0], [0.2, 0.6], NARROW, epsilon=e)
+    ),
     "sizes-of-residuals": lambda e: lambda p: p.noisy_residual_rows(_additive(), [0.2, 0.5, 0.9], epsilon=e),
 }
 """Questions about a number to predict, in a width that cuts most residuals."""
@@ -200,6 +204,17 @@ def _fitted(estimator: type[Any], **parameters: Any) -> Callable[[Fraction], Pro
     return lambda e: lambda p: estimator(epsilon=e, **parameters).fit(p).model_
 
 
+def _started(estimator: type[Any], schema: Schema) -> Callable[[Fraction], Program]:
+    """Fits that start from a made-up model."""
+    card = PrivacyCard("1", "0", "", True, [], [], schema.fingerprint, "", "", {}, "")
+    shares, bands = np.repeat(1 / np.array([4, 3, 2]), [4, 3, 2]), np.full(9, 0.1)
+    start: Any = AdditiveModel(_additive(), shares, bands, schema, card)
+    if isinstance(schema.label, Target):
+        sizes = ResidualSizes(np.zeros(0), np.zeros(0))
+        start = AdditiveNumbers(_additive(), shares, bands, schema, card, sizes)
+    return lambda e: lambda p: estimator(epsilon=e, random_state=1).fit(p, start=start).model_
+
+
 SMALL: Mapping[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 1}
 LEARNERS: Programs = {
     "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1, random_state=1),
@@ -207,6 +222,7 @@ LEARNERS: Programs = {
     "count-forest-own-rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
     "count-forest-multiway": _fitted(CountForestClassifier, structure="jagannathan", **SMALL),
     "boosting": _fitted(BoostingClassifier, random_state=1),
+    "boosting-started": _started(BoostingClassifier, TOY),
     "greedy-tree": _fitted(GreedyTreeClassifier, max_depth=2),
     "greedy-tree-gini": _fitted(GreedyTreeClassifier, max_depth=2, criterion="gini"),
     "greedy-tree-gain": _fitted(GreedyTreeClassifier, max_depth=2, criterion="information_gain"),
@@ -235,7 +251,10 @@ OPEN_LEARNERS: Programs = {
 }
 """Learners that find ranges and categories first."""
 
-NUMBER_LEARNERS: Programs = {"boosting-regressor": _fitted(BoostingRegressor, random_state=1)}
+NUMBER_LEARNERS: Programs = {
+    "boosting-regressor": _fitted(BoostingRegressor, random_state=1),
+    "boosting-regressor-started": _started(BoostingRegressor, NUMBERS),
+}
 NUMBER_LEARNERS_WITH_DELTA: Programs = {
     "boosting-regressor-delta": _fitted(BoostingRegressor, delta=DELTA, random_state=1),
 }

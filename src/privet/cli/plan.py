@@ -10,6 +10,8 @@ import typer
 from privet.cli.arguments import Json, epsilon_of
 from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
 from privet.cli.output import facts, out, require_new_picture, show_json, table
+from privet.errors import QuestionError
+from privet.estimators.start import StartedEstimator
 from privet.learners.plan import FitPlan
 from privet.pictures.plan import draw_plan
 from privet.pictures.style import require_matplotlib, save_picture
@@ -26,6 +28,7 @@ def plan(
         typer.Option("--rows", metavar="N", min=1, help="Rows, known or guessed; by default max_rows."),
     ] = None,
     learner: Learner = "boosting",
+    start: Annotated[bool, typer.Option("--start", help="The fit has a start (boosting).")] = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="New file for a picture: .png, .svg or .pdf.")
     ] = None,
@@ -37,7 +40,10 @@ def plan(
         require_matplotlib()
         require_new_picture(plot)
     contract = Schema.load(schema)
-    planned = predicting(asked, contract).plan(contract, rows)
+    estimator = predicting(asked, contract)
+    if start and not isinstance(estimator, StartedEstimator):
+        raise QuestionError(f"{estimator.name} starts from nothing.", "leave --start out.")
+    planned = estimator.plan(contract, rows, **({"start": True} if start else {}))
     if plot is not None:
         save_picture(draw_plan(planned), plot)
     if as_json:

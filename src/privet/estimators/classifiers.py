@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from privet.estimators.base import PrivateClassifier
 from privet.estimators.count_forest import CountForestClassifier
+from privet.estimators.start import StartedEstimator
 from privet.learners.boosting import Boosting
 from privet.learners.counting_tree import CountingTree
 from privet.learners.greedy_forest import GreedyForest
@@ -14,7 +15,7 @@ from privet.learners.majority_forest import MajorityForest
 
 
 @dataclass(eq=False, repr=False)
-class BoostingClassifier(PrivateClassifier, Boosting):
+class BoostingClassifier(StartedEstimator, PrivateClassifier, Boosting):
     __doc__ = Boosting.__doc__
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privet.estimators.base import PrivateRegressor
+from privet.estimators.start import StartedEstimator
 from privet.learners.boosting import Boosting
 
 
 @dataclass(eq=False, repr=False)
-class BoostingRegressor(PrivateRegressor, Boosting):
+class BoostingRegressor(StartedEstimator, PrivateRegressor, Boosting):
     """Shapes and interaction trees of a number, boosted from a handful of noisy answers.
 
     The learner of `BoostingClassifier` with another loss: squared residuals, clipped at a width that is found

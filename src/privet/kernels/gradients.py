@@ -217,6 +217,45 @@ def _digest(*arrays: np.ndarray) -> bytes:
     return digest.digest()
 
 
+def cells_of_pair(
+    first: Additive, second: Additive, edges: tuple[np.ndarray, np.ndarray], codes: np.ndarray
+) -> np.ndarray:
+    """Cell of each row by its score under two models of one score each; it is in one, whatever the scores."""
+    scores = score(first, codes)[:, 0], score(second, codes)[:, 0]
+    return _cells_of(scores, edges)
+
+
+def cells_of_contrasts(
+    first: Additive,
+    second: Additive,
+    edges: tuple[np.ndarray, np.ndarray],
+    codes: np.ndarray,
+    labels: np.ndarray,
+) -> np.ndarray:
+    """The same by how far its own label's score is above each other label's, ``(rows, labels − 1)``."""
+    rows, n_labels = np.arange(len(labels)), first.n_scores
+    others = (labels[:, None].astype(np.int64) + np.arange(1, n_labels)) % n_labels
+    with np.errstate(all="ignore"):
+        above = [
+            scores[rows, labels][:, None] - scores[rows[:, None], others]
+            for scores in (score(first, codes), score(second, codes))
+        ]
+    return _cells_of((above[0], above[1]), edges)
+
+
+def _cells_of(values: tuple[np.ndarray, np.ndarray], edges: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    # What is undefined sorts behind all edges: into the last cells.
+    across, along = (np.searchsorted(e, v, side="right") for v, e in zip(values, edges, strict=True))
+    return np.asarray(across * (len(edges[1]) + 1) + along)
+
+
+def whole_residuals(additive: Additive, codes: np.ndarray, labels: np.ndarray, grid: Grid) -> np.ndarray:
+    """Residuals of the rows in whole units of a grid, never beyond its bound, ``(rows,)``."""
+    units = np.floor(residuals(additive, codes, labels, grid.numbers) * float(1 << grid.fraction_bits) + 0.5)
+    # Cut as floats: what is undefined or infinite has no integer form.
+    return np.where(units == units, np.clip(units, -grid.bound, grid.bound), 0).astype(np.int64)
+
+
 def residuals(additive: Additive, codes: np.ndarray, labels: np.ndarray, numbers: Numbers) -> np.ndarray:
     """How far the number of each row is above its score, in widths, ``(rows,)``; not clipped."""
     scores = score(additive, codes)[:, 0]

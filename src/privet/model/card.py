@@ -44,6 +44,9 @@ class PrivacyCard:
         not declared to hold other people than the rest.
     accounting : str
         How the questions add up to a promise with a δ: ``zcdp``, or ``gdp`` of Gaussian differential privacy.
+    start : dict
+        What another model that this one starts from promises itself, and how far the rows bore it out; empty
+        without one.
     """
 
     epsilon: str
@@ -59,6 +62,7 @@ class PrivacyCard:
     version: str
     batches: Sequence[Mapping[str, Any]] = field(default_factory=list)
     accounting: str = "zcdp"
+    start: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain data."""
@@ -72,6 +76,7 @@ class PrivacyCard:
             *([("adds up", "in μ² of Gaussian differential privacy")] if self.accounting == "gdp" else []),
             *(("caveat", caveat) for caveat in self.caveats),
             *(("asked", line) for line in self.asked),
+            *(("start", line) for line in _start(self.start)),
             *(("party", line) for line in _parties(self.batches)),
             *(("batch", line) for line in _history(self.batches)),
             ("learner", ", ".join(f"{k}={self.learner[k]}" for k in _name_first(self.learner))),
@@ -118,6 +123,20 @@ def _parties(batches: Sequence[Mapping[str, Any]]) -> list[str]:
             lines += [", ".join([f"{batch['party']}: {_cost(batch)}", *more])]
             lines += [f"– {line}" for line in _parties(batch.get("parties", []))]
     return lines
+
+
+def _start(start: Mapping[str, Any]) -> list[str]:
+    """What a model started from: rows that are public, or people who have a promise of their own."""
+    if not start:
+        return []
+    found = str(start["trust"])
+    if "weight" in start:
+        found += f", weight {start['weight']:.2f} beside {start['own weight']:.2f} of these rows"
+    if start.get("public"):
+        return [f"public rows, which nothing protects: {found}"]
+    promise = _cost(start) if start["private"] else "NO PROMISE"
+    same = "the same account, where both are charged" if start["same account"] else start["account"]
+    return [f"a model of {same}, {promise}: {found}", "who is among both has the sum of both costs"]
 
 
 def _history(batches: Sequence[Mapping[str, Any]]) -> list[str]:

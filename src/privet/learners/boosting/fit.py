@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import inf, sqrt
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from privet.learners.boosting.bins import (
     truncated_normal,
 )
 from privet.learners.boosting.loss import loss_of
+from privet.learners.boosting.merge import Part
 from privet.learners.boosting.monotone import Monotone, told
 from privet.learners.boosting.numbers import Numbers, mean_share, width_charges, width_share
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings, rest
@@ -37,6 +39,8 @@ from privet.learners.boosting.shapes import (
     spread,
     start_length,
 )
+from privet.learners.boosting.start import Start as KnownStart
+from privet.learners.boosting.start import stacked, start_cells, told_of
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
 from privet.learners.boosting.zoom import zoom_bins, zoomed
 from privet.learners.finding import Given
@@ -57,11 +61,18 @@ SURE = 2.0
 class Fit:
     """One fit: the stages in order, each a few questions and what follows from their answers."""
 
-    def __init__(self, given: Given, budget: Budget, random: np.random.RandomState) -> None:
+    def __init__(
+        self,
+        given: Given,
+        budget: Budget,
+        random: np.random.RandomState,
+        start: KnownStart | None = None,
+    ) -> None:
         self.given = given
         self.protected = protected = given.rows
         self.budget = budget
         self.random = random
+        self.start = start
         self.loss = loss_of(protected.schema)
         self.told = True  # whether rows are enough for anything but a mean
         self.purse = given.purse
@@ -73,7 +84,9 @@ class Fit:
         totals, spent, passes = self._about_mean(totals, spent, passes)
         n_rows = self._n_rows(totals)
         searched = self.given.searched
-        plan = whole_plan(n_rows, schema, self.loss, self.purse, spent, passes, searched)
+        plan = whole_plan(
+            n_rows, schema, self.loss, self.purse, spent, passes, searched, self.start is not None
+        )
         self.protected.refine(plan.charges(self.purse, len(schema.features), self.loss))
         ranks = self.given.ranks
         if plan.zoom_share:
@@ -87,7 +100,14 @@ class Fit:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept, n_rows)
         if plan.rounds:
             additive = self._fit_trees(plan, additive, margins, shapes, intercept, n_rows)
-        self._narrow(additive, plan.width_share, n_rows)
+        bin_shares = np.concatenate([margin.shares for margin in margins])
+        part = Part(additive, bin_shares, self._bands(plan, margins, start, shapes))
+        trust = None
+        if self.start and plan.start_share:
+            ask = partial(self._ask, share=plan.start_share)
+            cells = start_cells(self.purse, n_rows, self.loss, plan.start_share)
+            part, trust = stacked(self.start.part, part, schema, self.loss, cells, ask)
+        self._narrow(part.additive, plan.width_share, n_rows)
         n_trees = plan.rounds * plan.n_trees
         sizes = {
             "questions": len(self.protected.asked) - before,
@@ -95,9 +115,10 @@ class Fit:
             "depth": plan.depth if n_trees else 0,
             **told(schema),
         }
-        bin_shares = np.concatenate([margin.shares for margin in margins])
-        bands = self._bands(plan, margins, start, shapes)
-        return self.loss.model(additive, bin_shares, bands, schema, self.given.stamp(sizes))
+        card = self.given.stamp(sizes)
+        if self.start:
+            card = replace(card, start=self.start.told | told_of(trust))
+        return self.loss.model(part.additive, part.bin_shares, part.bands, schema, card)
 
     def _ask(self, question: Question[Answer], share: Fraction) -> Answer:
         return self.protected.ask(question, self.purse.cost(share))

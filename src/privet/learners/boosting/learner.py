@@ -11,13 +11,14 @@ from privet.learners.boosting.fit import Fit
 from privet.learners.boosting.monotone import check_monotone
 from privet.learners.boosting.opening import openings
 from privet.learners.boosting.preview import preview
+from privet.learners.boosting.start import Start, check_closed, started
 from privet.learners.finding import Given
 from privet.learners.learner import Learner, delta
-from privet.learners.parameters import seed, whole
-from privet.learners.plan import FitPlan
+from privet.learners.parameters import check_parameters, seed, whole
+from privet.learners.plan import FitPlan, public_rows
 from privet.learners.purse import Purse
 from privet.model import AdditiveModel, AdditiveNumbers
-from privet.privacy import GDP, Charge
+from privet.privacy import GDP, Charge, Protected
 from privet.schema import Schema
 
 
@@ -81,6 +82,41 @@ class Boosting(Learner):
     )
     random_state: Any = seed()
 
+    def learn(
+        self, protected: Protected, start: Any = None, public: bool = False
+    ) -> AdditiveModel | AdditiveNumbers:
+        """See `Learner.learn`; ``start`` is a model, perhaps of public rows, trusted as far as rows agree."""
+        if start is None:
+            found: AdditiveModel | AdditiveNumbers = super().learn(protected)
+            return found
+        self.check_contract(protected.schema)
+        known = started(start, protected, self.passes, public)
+        purse = Purse.of(self.budget_for(protected.schema, protected.accounting))
+        return self._learn(Given(protected, purse, self.stamp(protected)), known)
+
+    def plan(self, schema: Schema, n_rows: float | None = None, start: bool = False) -> FitPlan:
+        """What a fit would ask and build, from public quantities alone; nothing is charged.
+
+        Parameters
+        ----------
+        schema : Schema
+        n_rows : number, optional
+            Publicly known, or a guess; by default the schema's ``max_rows``.
+        start : bool
+            Whether the fit has a start.
+
+        Returns
+        -------
+        FitPlan
+        """
+        if not start:
+            return super().plan(schema, n_rows)
+        _ = self.budget
+        check_parameters(self)
+        self.check_contract(schema)
+        check_closed(schema)
+        return preview(self.budget, schema, public_rows(schema, n_rows), self.passes, started=True)
+
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
         _ = check_random_state(self.random_state)
         return [opening.first for opening in openings(self.budget, schema, purse)]
@@ -89,9 +125,9 @@ class Boosting(Learner):
         """See `Learner.check_contract`."""
         check_monotone(schema)
 
-    def _learn(self, given: Given) -> AdditiveModel | AdditiveNumbers:
+    def _learn(self, given: Given, start: Start | None = None) -> AdditiveModel | AdditiveNumbers:
         budget = replace(self.budget, accounting=given.rows.accounting)
-        fit = Fit(given, budget, check_random_state(self.random_state))
+        fit = Fit(given, budget, check_random_state(self.random_state), start)
         return fit.learn(self.passes)
 
     def _outline(self, schema: Schema, n_rows: float, purse: Purse, searched: bool) -> FitPlan:

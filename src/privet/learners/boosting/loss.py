@@ -10,7 +10,7 @@ import numpy as np
 from privet.answers import NoisySums
 from privet.learners.boosting.bins import Totals, class_shares
 from privet.learners.boosting.numbers import Numbers
-from privet.learners.boosting.shapes import Start
+from privet.learners.boosting.shapes import Start, linked
 from privet.model import AdditiveModel, PrivacyCard
 from privet.privacy.question import Question
 from privet.privacy.questions.boosting import BinGradients, BinRows, LabelRows, LeafGradients, gradient_clip
@@ -131,6 +131,13 @@ class Labels:
     def start(self, totals: Totals, n_rows: float) -> Start:
         """Where boosting starts."""
         return Start.of(class_shares(totals, n_rows), totals.sd / n_rows)
+
+    def share_of(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Share of rows that have a label, not another, by the difference of their scores; its slope."""
+        if self.n_labels <= 2:
+            return linked(scores)
+        p = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
+        return p, p * (1 - p)
 
     def model(
         self, additive: Additive, bin_shares: np.ndarray, bands: np.ndarray, schema: Schema, card: PrivacyCard

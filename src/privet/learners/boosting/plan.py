@@ -33,6 +33,7 @@ import numpy as np
 
 from privet.learners.boosting.loss import Loss
 from privet.learners.boosting.numbers import LATER_WIDTH, width_charges, width_share
+from privet.learners.boosting.start import start_charge, start_share
 from privet.learners.boosting.zoom import zoom_charges, zoom_share
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Charge
@@ -83,8 +84,9 @@ class Plan:
     adapt_scale : bool
     feature_power : float
         A level's feature is drawn by its energy to this power.
-    width_share, zoom_share : Fraction
-        Of each question of the residuals' sizes, and of the one where people are in the public ranges.
+    width_share, zoom_share, start_share : Fraction
+        Of each question of the residuals' sizes, of the one where people are in the public ranges, and of
+        the one how far a start can be trusted.
     """
 
     bin_share: Fraction
@@ -108,6 +110,7 @@ class Plan:
     feature_power: float
     width_share: Fraction = Fraction(0)
     zoom_share: Fraction = Fraction(0)
+    start_share: Fraction = Fraction(0)
 
     def charges(self, purse: Purse, n_features: int, loss: Loss) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass."""
@@ -121,7 +124,7 @@ class Plan:
         if self.rounds:
             passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
             charges += [*narrow, *[self.leaf_rows(purse), *passes] * self.rounds]
-        return [*charges, *width]
+        return [*charges, *start_charge(purse, loss, self.start_share), *width]
 
     @property
     def widths(self) -> int:
@@ -167,23 +170,25 @@ def make_plan(
     passes: int | None = None,
     width: Fraction = Fraction(0),
     zoom: Fraction = Fraction(0),
+    start: Fraction = Fraction(0),
 ) -> Plan:
     """The plan for a noisy number of rows, after the labels have had a share.
 
     ``passes`` is the most questions it may have; None leaves that to the plan. ``width`` is the share of
-    each question of the residuals' sizes, ``zoom`` that of where people are.
+    each question of the residuals' sizes, ``zoom`` that of where people are, ``start`` that of trust.
     """
-    left = 1 - spent - zoom
+    left = 1 - spent - zoom - start
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, loss, purse)
     if passes is not None:
-        plan = _within(plan, passes - 1 - bool(zoom) - replace(plan, width_share=width).widths)
+        plan = _within(plan, passes - 1 - bool(zoom) - bool(start) - replace(plan, width_share=width).widths)
     scaled = replace(plan, tree_share=plan.tree_share * left)
     if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse)) > WIDEST_SD:
         plan = replace(plan, rounds=0, tree_passes=0)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
     plan = replace(plan, shape_share=shape_share, tree_share=tree_share, width_share=width, zoom_share=zoom)
+    plan = replace(plan, start_share=start)
     return replace(plan, bin_share=left - shape_share - tree_share - plan.widths * width)
 
 
@@ -195,11 +200,13 @@ def whole_plan(
     spent: Fraction,
     passes: int | None,
     searched: bool = False,
+    started: bool = False,
 ) -> Plan:
-    """The plan for a schema: what is asked beforehand too, unless it was ``searched`` where people are."""
+    """The plan for a schema: what is asked beforehand, unless it was ``searched``, and about a start, too."""
     width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH, (1 - spent) / 20)
     zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, loss, passes)
-    return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom)
+    start = start_share(purse, n_rows, loss) if started else Fraction(0)
+    return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom, start)
 
 
 def _within(plan: Plan, passes: int) -> Plan:

@@ -23,7 +23,12 @@ STEP = 0.01
 
 
 def preview(
-    budget: Budget, schema: Schema, n_rows: float, passes: int | None, settled: Purse | None = None
+    budget: Budget,
+    schema: Schema,
+    n_rows: float,
+    passes: int | None,
+    settled: Purse | None = None,
+    started: bool = False,
 ) -> FitPlan:
     """The plan of a fit whose noisy number of rows is ``n_rows``; see `openings` for ``settled``."""
     n_features, loss = len(schema.features), loss_of(schema)
@@ -37,7 +42,7 @@ def preview(
         more, share = loss.further(purse, n_rows, sd_of(labels[-1]), passes)
         labels, spent = [*labels, *more], spent + share
         passes = passes if passes is None else max(passes - len(more), 1)
-    plan = whole_plan(n_rows, schema, loss, purse, spent, passes, settled is not None)
+    plan = whole_plan(n_rows, schema, loss, purse, spent, passes, settled is not None, started)
     charges = [*labels, *plan.charges(purse, n_features, loss)]
     return FitPlan(
         "boosting",

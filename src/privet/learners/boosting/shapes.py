@@ -83,6 +83,15 @@ class Start:
         return sums - margin.shares[:, None] * sums.sum(axis=0), variance
 
 
+def linked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the second of two labels that the half-clipped loss expects at scores, and its slope there."""
+    p = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
+    slope = 0.5 * p * (1 - p)
+    upper = p >= 0.5
+    share = np.where(upper, 0.5 / (1.5 - p), p / (p + 0.5))
+    return share, slope / np.where(upper, 1.5 - p, p + 0.5) ** 2
+
+
 def unlinked(share: float) -> float:
     """Score of two labels at which the half-clipped loss expects a share of the second label."""
     share = min(max(share, 1e-4), 1 - 1e-4)

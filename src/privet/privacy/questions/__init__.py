@@ -3,9 +3,9 @@
 from typing import Any
 
 from privet.privacy.question import Question
-from privet.privacy.questions import boosting, columns, errors, finding, numbers, runs, scores, trees
+from privet.privacy.questions import boosting, columns, errors, finding, numbers, pairs, runs, scores, trees
 
-FAMILIES = (boosting, columns, errors, finding, numbers, runs, scores, trees)
+FAMILIES = (boosting, columns, errors, finding, numbers, pairs, runs, scores, trees)
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     kind.method: kind
