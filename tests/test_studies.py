@@ -184,7 +184,10 @@ QUICK = (
     "bojarski-2014/table1a",
     "fletcher-islam-2015/fig7",
     "fletcher-islam-2017/table3",
+    "fletcher-islam-2017/fig11",
+    "friedman-schuster-2010/fig7",
     "friedman-schuster-2010/table1",
+    "ours/voting",
     "jagannathan-2012/table1",
     "jagannathan-2012/fig3a",
     "jagannathan-2012/fig5",
@@ -196,7 +199,9 @@ def test_cells_can_be_measured(name, data_dir):
     """One cell of several studies: shares between 0 and 1, and every way that the paper prints."""
     study = catalogue()[name]
     cell = next(
-        c for c in study.cells(quick=True) if c.get("data") in (None, "house_votes", "tic_tac_toe", "clave")
+        c
+        for c in study.cells(quick=True)
+        if c.get("data") in (None, "SynthA", "acs_income_ne", "house_votes", "tic_tac_toe", "clave")
     )
     found = study.measure(**cell)
     assert all(0 <= scores[study.score] <= 1 for scores in found.values())

@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from privet.estimators import GreedyForestClassifier
 from privet.studies.claims import Claim, ahead, beyond, gap, moves, near
 from privet.studies.study import Found, Quick, Study
-from privet.studies.ways import Way, cut, greedy, public
+from privet.studies.ways import Way, cut, greedy, ours, public
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0)
 LEVELS = 5
@@ -47,7 +47,7 @@ def ways(n_rows: int) -> dict[str, Way]:
         STRAW_MAN: greedy("gini", Fraction(2, n_rows), max_depth=LEVELS - 1),
         DIFFPID3: greedy("gini", max_depth=LEVELS - 1),
         **forests,
-        TREE: greedy("max", max_depth=LEVELS - 1, shares="default", prune=True),
+        TREE: ours(max_depth=LEVELS - 1),
     }
 
 

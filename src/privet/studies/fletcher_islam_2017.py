@@ -278,7 +278,7 @@ def rivals(data: str, epsilon: float, repeat: int, fold: int, folds: int) -> Fou
     found: dict[str, Any] = vote(table, split, {way: (way, epsilon) for way in (STRICT, PUBLISHED)}, seed)
     learners: Mapping[str, Any] = {
         JPW: CountForestClassifier(epsilon, structure="jagannathan", voting="sum", random_state=seed),
-        FS: GreedyTreeClassifier(epsilon, criterion="max", max_depth=5, shares="paper"),
+        FS: GreedyTreeClassifier(epsilon, criterion="max", max_depth=5, shares="paper", zoom=False),
     }
     for way, learner in learners.items():
         found[way] = _learnt(table, split, learner, seed)

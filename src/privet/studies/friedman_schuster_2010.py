@@ -19,7 +19,7 @@ from privet.estimators import CountingTreeClassifier
 from privet.studies.claims import Claim, ahead, at, beyond, moves
 from privet.studies.concepts import Concept, random_concept, single_split
 from privet.studies.study import Found, Place, Quick, Study
-from privet.studies.ways import Way, cut, greedy, one_thread, public
+from privet.studies.ways import Way, cut, greedy, one_thread, ours, public
 
 INFO, GINI, MAX, SULQ, ID3 = "InfoGain", "Gini", "Max", "SuLQ", "ID3, not private"
 HALF_INFO, HALF_GINI, HALF_MAX = (f"{name}, ε/2Δ" for name in (INFO, GINI, MAX))
@@ -44,7 +44,7 @@ def criteria(**more: Any) -> dict[str, Way]:
     """Trees by every criterion, with the whole exponent and with the paper's."""
     whole = {name: greedy(criterion, **more) for name, criterion in CRITERIA.items()}
     half = {f"{name}, ε/2Δ": greedy(criterion, HALF, **more) for name, criterion in CRITERIA.items()}
-    return {**whole, **half, OURS: greedy("max", shares="default", prune=True)}
+    return {**whole, **half, OURS: ours()}
 
 
 CUTS = {
@@ -92,7 +92,7 @@ def _with_numbers(random: np.random.Generator) -> Concept:
     return random_concept(random, n_numeric=3)
 
 
-WITH_SULQ = {SULQ: Way(CountingTreeClassifier, {"variant": "sulq"})}
+WITH_SULQ = {SULQ: Way(CountingTreeClassifier, {"variant": "sulq", "zoom": False})}
 EXPERIMENTS: Mapping[str, Experiment] = {
     "one split": Experiment(_one, {**criteria(), **WITH_SULQ}, 0.1, 0.1),
     "one threshold": Experiment(_one_number, criteria(prune=True), 0.1, 0.1, most=20_000),

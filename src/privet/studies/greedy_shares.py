@@ -46,7 +46,7 @@ def shared(
     rows: Fraction, leaves: Fraction, growth: Fraction | int, **parameters: Any
 ) -> GreedyTreeClassifier:
     """A greedy tree that shares its budget so."""
-    tree = GreedyTreeClassifier(**parameters)
+    tree = GreedyTreeClassifier(**{**parameters, "zoom": False})
     tree._level_shares = lambda menu: default_shares(int(tree.max_depth), rows, leaves, growth)  # type: ignore[method-assign]
     return tree
 
