@@ -16,7 +16,7 @@ export PRIVET_MORE_DATA := $(abspath ../shared/more-data)
 endif
 endif
 
-.PHONY: demo test lint trust bench studies stand docs lock clean
+.PHONY: demo test lint trust bench studies stand kills fuzz docs lock clean
 
 demo: $(READY)
 	$(BIN)/privet demo --out out
@@ -45,6 +45,14 @@ studies: $(READY)
 # Other libraries on the stand of the auditor; dp-xgboost is compiled, which takes minutes.
 stand: $(READY) $(RIVALS)/ready $(RIVALS)-xgboost/ready
 	$(BIN)/python -m bench stand
+
+# The service killed fifty times at every row of its states.
+kills: $(READY)
+	PRIVET_KILLS=50 $(BIN)/pytest tests/test_service_crash.py
+
+# A hundred thousand bodies that nobody would write.
+fuzz: $(READY)
+	PRIVET_FUZZ=800 $(BIN)/pytest tests/test_service_fuzz.py
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -19,6 +19,7 @@ def serve(
     ] = 8000,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     demo: Annotated[bool, typer.Option("--demo", help="Invented patients, an owner, analysts.")] = False,
+    no_jobs: Annotated[bool, typer.Option("--no-jobs", help="Another host runs the jobs.")] = False,
     behind_proxy: Annotated[
         str | None,
         typer.Option(metavar="IP", help="A proxy that speaks HTTPS and may say who is behind it."),
@@ -45,4 +46,4 @@ def serve(
         out.print(f"{name:<6} {link}", soft_wrap=True)
     if not demo:
         out.print("Add members and links with `privet owner member` on this machine.", soft_wrap=True)
-    service.run(house, taken, secure=behind_proxy is not None, proxy=behind_proxy)
+    service.run(house, taken, not no_jobs, behind_proxy)

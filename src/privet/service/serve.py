@@ -61,9 +61,9 @@ def listen(host: str, port: int) -> socket.socket:
     return taken
 
 
-def run(house: House, taken: socket.socket, secure: bool = False, proxy: str | None = None) -> None:
+def run(house: House, taken: socket.socket, jobs: bool = True, proxy: str | None = None) -> None:
     """Serve till somebody stops it."""
-    app = make_app(house, secure=secure)
+    app = make_app(house, jobs, secure=proxy is not None)
     config: dict[str, Any] = {
         "access_log": False,
         "log_level": "warning",

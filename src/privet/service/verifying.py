@@ -56,9 +56,9 @@ def verify(house: House, who: Who, model: bytes, heads: Sequence[Head] = ()) -> 
     try:
         card = looked_at(house, model)["card"]
     except PrivetError as error:
-        return Verdict([Check("whole", False, error.message), *_ledger(house, heads)], None)
+        return Verdict([Check("whole", False, error.message), *_ledger(house, who, heads)], None)
     checks = [Check("whole", True, "The file is as it was written."), *_charge(house, who, card, model)]
-    return Verdict([*checks, *_ledger(house, heads)], card)
+    return Verdict([*checks, *_ledger(house, who, heads)], card)
 
 
 def upload(house: House, who: Who, model: bytes) -> str:
@@ -92,7 +92,7 @@ def signed_head(house: House, who: Who) -> dict[str, Any]:
 def check_house(house: House, who: Who) -> list[Check]:
     """Replay the ledger and the audit log from their beginnings."""
     require(who, "own", "audit")
-    return [*_ledger(house, ()), _tried("audit log", lambda: f"{check_notes(house):,} lines hold.")]
+    return [*_ledger(house, who, ()), _tried("audit log", lambda: f"{check_notes(house):,} lines hold.")]
 
 
 def _charge(house: House, who: Who, card: Mapping[str, Any], model: bytes) -> list[Check]:
@@ -141,12 +141,16 @@ def _released(house: House, charge: int, model: bytes) -> Check:
     return Check("released", same, told)
 
 
-def _ledger(house: House, heads: Sequence[Head]) -> list[Check]:
+def _ledger(house: House, who: Who, heads: Sequence[Head]) -> list[Check]:
     def chain() -> str:
         head = house.ledger.verify()
         return f"{head.number:,} events follow from one another to the head."
 
-    checks = [_tried("chain", chain)]
+    checks = []
+    if who.may("audit"):  # a replay of years takes a while, and nothing is charged meanwhile
+        checks.append(_tried("chain", chain))
+    else:
+        checks.append(Check("chain", None, "Officers and owners have it replayed from its beginning."))
     head = house.ledger.head()
     told = f"By the key {head.key[:16]}…" if head.key else "This ledger has no key."
     checks.append(Check("signed", head.holds if head.key else None, told))
