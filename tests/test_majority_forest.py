@@ -29,7 +29,9 @@ from privet import (
     protect,
 )
 from privet.errors import BudgetExceeded, DataError, QuestionError, SchemaError
+from privet.learners.majority_forest import forest_depth
 from privet.privacy import Repeatable
+from privet.privacy.questions.trees import MAX_CELLS
 
 SCHEMA = Schema(
     [
@@ -304,3 +306,14 @@ def test_real_data_sets_are_learnt(data_dir, real_schemas):
             forest.fit(frame.iloc[train], y[train])
         proba = forest.predict_proba(frame.iloc[test])[:, 1]
         assert roc_auc_score(y[test] == forest.classes_[1], proba) > wanted
+
+
+def test_defaults_take_any_number_of_labels():
+    features = [Continuous(f"x{i}", 0, 1) for i in range(20)]
+    for n_labels in (2, 26, 100, 3000, 60_000):
+        schema = Schema(features, Label("y", list(range(n_labels))))
+        depth = forest_depth(schema, 100)
+        assert depth >= 1 and 100 * 2**depth * n_labels <= MAX_CELLS
+    assert forest_depth(Schema(features, Label("y", [0, 1])), 100) == forest_depth(
+        Schema(features, Label("y", list(range(26)))), 100
+    )

@@ -102,6 +102,99 @@ class NoisyTable(NoisyCounts):
 
 
 @dataclass(frozen=True)
+class NoisyMoments:
+    """Rows shared out by where their number lies in a public range, with noise; and what follows from that.
+
+    Attributes
+    ----------
+    values : int64 (…, 3)
+        For each group the units of (1 − p)², 2p(1 − p) and p², where p is a number's place in the range.
+    law, parameter :
+        Of the noise on each of them: see `Law`.
+    columns, cells : tuple
+        Names of the columns that make the groups, and of their cells.
+    ends : tuple of float
+        The numbers at p = 0 and p = 1.
+    units : int
+        Units of a row.
+    """
+
+    values: np.ndarray
+    law: str
+    parameter: Fraction
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Scalar, ...], ...]
+    ends: tuple[float, float]
+    units: int
+
+    def count(self, confidence: float = 0.95) -> Ranged:
+        """Rows that have a number."""
+        return self._linear(np.ones(3), confidence)
+
+    def sum(self, confidence: float = 0.95) -> Ranged:
+        """Sum of the numbers."""
+        low, high = self.ends
+        return self._linear(np.array([low, (low + high) / 2, high]), confidence)
+
+    def mean(self, confidence: float = 0.95) -> Ranged:
+        """Their mean; where too few rows are there to say, the middle of the range, and all of it."""
+        low, high = self.ends
+        found, (least, most) = self._ratio(np.array([0, 0.5, 1]), confidence)
+        return Ranged(*(low + (high - low) * part for part in (found, least, most)))
+
+    def variance(self, confidence: float = 0.95) -> Ranged:
+        """Their variance, as of all rows there are."""
+        scale = (self.ends[1] - self.ends[0]) ** 2
+        mean, (low, high) = self._ratio(np.array([0, 0.5, 1]), confidence)
+        square, (least, most) = self._ratio(np.array([0, 0, 1]), confidence)
+        ends = np.clip([least - high**2, most - low**2], 0, 0.25)
+        return Ranged(*(scale * np.clip(part, 0, 0.25) for part in (square - mean**2, *ends)))
+
+    def rows(self, statistic: str, confidence: float = 0.95) -> Iterator[tuple[Any, ...]]:
+        """The groups one by one: the names of their cells, then a statistic, and its lower and upper end."""
+        told: Ranged = getattr(self, statistic)(confidence)
+        ends = zip(*(part.ravel().tolist() for part in told), strict=True)
+        return ((*names, *parts) for names, parts in zip(product(*self.cells), ends, strict=True))
+
+    def _margin(self, confidence: float) -> int:
+        """Within which all three numbers of a group lie, with that probability."""
+        return Law(self.law, self.parameter).margin(1 - _rest(confidence) / 3)
+
+    def _linear(self, weights: np.ndarray, confidence: float) -> Ranged:
+        # A row is rounded to units: by one in each column at most.
+        found, size = self.values @ weights / self.units, np.abs(weights).sum() / self.units
+        rows = (
+            np.maximum(self.values.sum(axis=-1) / self.units, 0) + 3 * self._margin(confidence) / self.units
+        )
+        margin = size * (self._margin(confidence) + rows * (np.ptp(weights) > 0))
+        return Ranged(found, found - margin, found + margin)
+
+    def _ratio(
+        self, weights: np.ndarray, confidence: float
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """A weighted mean of the three columns, from 0 to 1, and its ends: it is monotone in each of them."""
+        margin, parts = self._margin(confidence), []
+        for corner in [(0, 0, 0), *product((-1, 1), repeat=3)]:
+            at = np.maximum(self.values + margin * np.array(corner), 0)
+            total = at.sum(axis=-1)
+            parts.append(np.where(total > 0, at @ weights / np.maximum(total, 1), np.nan))
+        empty = np.isnan(parts).any(axis=0)
+        corners, rounding = np.array(parts[1:]), 2 / self.units
+        low = np.where(empty, 0.0, np.maximum(corners.min(axis=0) - rounding, 0))
+        high = np.where(empty, 1.0, np.minimum(corners.max(axis=0) + rounding, 1))
+        middle = np.where(np.isnan(parts[0]), weights.sum() / 3, parts[0])
+        return middle, (low, high)
+
+
+class Ranged(NamedTuple):
+    """Numbers by group, and the ends of the ranges in which they lie with some probability."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
 class NoisyChoices:
     """Something chosen for every group: the cells of some columns, or everyone where there are none.
 

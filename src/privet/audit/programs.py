@@ -129,6 +129,7 @@ QUESTIONS: Programs = {
     "choose-condition": lambda e: lambda p: p.choose(["age >= 50", "town = south", "ill = yes"], epsilon=e),
     "least-frequent-item": lambda e: lambda p: p.choose_item("town", "ill", least=True, epsilon=e),
     "quantile": lambda e: lambda p: p.noisy_quantile("children", "0.3", "town", epsilon=e),
+    "moments": lambda e: lambda p: p.noisy_moments("children", "town", epsilon=e),
     "rows-by-leaf": lambda e: lambda p: p.noisy_histogram(_trees(2, 2), epsilon=e),
     "labels-of-leaves": lambda e: lambda p: p.choose_label(_trees(2, 1), epsilon=e),
     "labels-of-own-rows": lambda e: lambda p: p.split(2).choose_label(_trees(2, 1), epsilon=e),

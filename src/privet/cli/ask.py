@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privet.answers import NoisyChoices, NoisyTable
+from privet.answers import NoisyChoices, NoisyMoments, NoisyTable
 from privet.cli.arguments import (
     Data,
     Encoding,
@@ -171,6 +171,27 @@ def values(
     _report(rows, account, answer, "rows", f"{COUNTED} {least}", as_json)
 
 
+@app.command()
+def mean(
+    data: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Epsilon,
+    where: Where = None,
+    by: By = None,
+    bins: Bins = 10,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    ledger: LedgerFile = None,
+    name: Name = None,
+    as_json: Json = False,
+) -> None:
+    """Mean, sum and variance of a column of numbers, each with its range, for one price."""
+    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    answer = rows.noisy_moments(column, by or (), where, bins=bins, epsilon=epsilon)
+    _report_moments(rows, account, answer, as_json)
+
+
 def _open(
     data: Path | str,
     separator: str | None,
@@ -204,6 +225,29 @@ def _report(rows: Protected, account: Account, answer: Answer, head: str, noise:
     out.print(Text(charge.question[:1].upper() + charge.question[1:], style="bold"))
     out.print(_cells(answer, head, margin))
     out.print(Text("  " + noise.format(margin=f"{margin:,}"), style="dim"))
+    out.print(f"Cost {charge.cost}. On the account:")
+    show_account(account)
+
+
+def _report_moments(rows: Protected, account: Account, answer: NoisyMoments, as_json: bool) -> None:
+    (charge,) = rows.asked
+    told = {what: list(answer.rows(what, CONFIDENCE)) for what in ("mean", "sum", "variance", "count")}
+    if as_json:
+        names = [*answer.columns, "answer", "low", "high"]
+        shown = {what: [dict(zip(names, row, strict=True)) for row in found] for what, found in told.items()}
+        more = {"confidence": CONFIDENCE, "cost": charge.to_dict(), "account": account_state(account)}
+        show_json({"question": charge.question, "answers": shown} | more)
+        return
+    out.print(Text(charge.question[:1].upper() + charge.question[1:], style="bold"))
+    lines = [
+        (*names, what, f"{value:,.6g}", f"{low:,.6g} … {high:,.6g}")
+        for what, found in told.items()
+        for *names, value, low, high in found
+    ]
+    out.print(table([*answer.columns, "", "answer", "95 % range"], lines, ["answer", "95 % range"]))
+    out.print(
+        Text("  A number beyond the public range counts as its end; missing ones are left out.", style="dim")
+    )
     out.print(f"Cost {charge.cost}. On the account:")
     show_account(account)
 

@@ -27,6 +27,9 @@ from privet.theory import fletcher_islam_depth
 MAX_FOREST_LEAVES = 1 << 22
 """Leaves of a forest whose depth is chosen here: every one of them is stored."""
 
+MAX_FOREST_CELLS = 1 << 27
+"""Counts of a forest whose depth is chosen here, one a leaf and label."""
+
 MAX_LEAVES = 1 << 26
 """Leaves of any forest: drawing its splits takes sixteen bytes for each."""
 
@@ -129,7 +132,8 @@ def forest_depth(schema: Schema, n_trees: int) -> int:
     """Depth of theorem 2, or less where the forest would have too many leaves to store."""
     n_continuous = sum(isinstance(feature, Continuous) for feature in schema.features)
     wanted = fletcher_islam_depth(n_continuous, len(schema.features) - n_continuous)
-    return max(1, min(wanted, (MAX_FOREST_LEAVES // n_trees).bit_length() - 1))
+    leaves = min(MAX_FOREST_LEAVES, MAX_FOREST_CELLS // schema.n_labels)
+    return max(1, min(wanted, (leaves // n_trees).bit_length() - 1))
 
 
 def check_size(n_trees: Any, depth: Any) -> None:

@@ -3,9 +3,20 @@
 from typing import Any
 
 from privet.privacy.question import Question
-from privet.privacy.questions import boosting, columns, errors, finding, numbers, pairs, runs, scores, trees
+from privet.privacy.questions import (
+    boosting,
+    columns,
+    errors,
+    finding,
+    moments,
+    numbers,
+    pairs,
+    runs,
+    scores,
+    trees,
+)
 
-FAMILIES = (boosting, columns, errors, finding, numbers, pairs, runs, scores, trees)
+FAMILIES = (boosting, columns, errors, finding, moments, numbers, pairs, runs, scores, trees)
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     kind.method: kind
