@@ -73,7 +73,8 @@ def page() -> str:
     parts = [
         "# Bench\n\nWritten by `make bench`; `python -m bench kernel noise` runs chosen sections. Some "
         "take many minutes and run only when named: `python -m bench learners`, `learners-all` for more "
-        "tables and budgets, `synthf`, `safety`, `parts`; what was interrupted goes on where it stopped.\n"
+        "tables and budgets, `synthf`, `safety`, `parts`, `regression`; what was interrupted goes on "
+        "where it stopped.\n"
     ]
     for path in sorted(RESULTS.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))

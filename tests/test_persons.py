@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 from decimal import Decimal
+from fractions import Fraction
 from uuid import UUID
 
 import numpy as np
@@ -30,6 +32,10 @@ from privet import (
     Target,
     private_score,
 )
+from privet.audit.persons import PERSON_MUTANTS, PERSON_PROGRAMS, compare_persons, person_rows
+from privet.audit.programs import TOY, UNIVERSE
+from privet.audit.transcripts import compare_without
+from privet.audit.trial import FINDING
 from privet.data import Persons, open_table, read_codes
 from privet.data.persons import NOBODY, own_rows
 from privet.errors import BudgetError, DataError, QuestionError, SchemaError
@@ -330,3 +336,52 @@ def test_scores_and_selections_count_persons():
     by_row = private_score(search, frame, frame.ill, epsilon=50, schema=BY_ROW)
     assert abs(by_row.noisy_rows - len(frame)) < 50
     assert by_row.counted == "rows"
+
+
+PARTITIONS = ((1, 2, 3), (1, 1, 2), (1, 2, 1), (1, 2, 2), (1, 1, 1))
+"""All ways in which three rows can be persons'."""
+
+
+def small_tables():
+    """Every table of three rows of two kinds, however they are persons', and every person to leave out."""
+    for kinds in itertools.combinations_with_replacement((UNIVERSE[0], UNIVERSE[7]), 3):
+        for persons in PARTITIONS:
+            yield from ((kinds, persons, person) for person in range(len(set(persons))))
+
+
+ASKED = [
+    (make, d, schema) for kind, of, d, schema in PERSON_PROGRAMS if kind == "question" for make in of.items()
+]
+
+
+@pytest.mark.parametrize(("make", "delta", "schema"), ASKED, ids=[make[0] for make, *_ in ASKED])
+def test_no_person_moves_an_answer_further_than_was_paid_for(make, delta, schema):
+    """Of every question, over all neighbours of all small tables; exact losses, no run is drawn."""
+    budget = Budget(1, delta, FINDING if delta else 0)
+    compared = compare_persons(make[1](Fraction(1)), schema, budget, list(small_tables()))
+    assert len(compared) == 40
+    for table, gone, comparison in compared:
+        assert comparison.keeps, (table, gone, comparison)
+
+
+@pytest.mark.parametrize("name", PERSON_MUTANTS)
+def test_a_planted_fault_that_persons_show_is_convicted(name):
+    compared = compare_persons(PERSON_MUTANTS[name](Fraction(1)), TOY, Budget(1), list(small_tables()))
+    assert any(comparison.broken for *_, comparison in compared)
+    single = [pair for pair in small_tables() if len(set(pair[1])) == 3]
+    sound = compare_persons(PERSON_MUTANTS[name](Fraction(1)), TOY, Budget(1), single)
+    assert not any(comparison.broken for *_, comparison in sound)  # where each has one row
+
+
+def test_one_who_has_a_thousand_rows_moves_no_answer_further_than_one_who_has_one():
+    """Of every question: the losses beside the neighbour without them are the same."""
+    others = [UNIVERSE[i % 8] for i in range(6)]
+    for make, delta, schema in ASKED:
+        budget, losses = Budget(1, delta, FINDING if delta else 0), []
+        for rows in (1, 1000):
+            table, who = (*others, *[UNIVERSE[5]] * rows), (*range(6), *[9] * rows)
+            stands = person_rows(table, who, schema)
+            place = int(np.flatnonzero([(stands.person(i) == stands.who[-1]).all() for i in range(7)])[0])
+            compared = compare_without(make[1](Fraction(1)), stands, place, schema, budget, 5)
+            losses.append((compared.keeps, compared.loss.attained, compared.loss.rho))
+        assert losses[0] == losses[1] and losses[0][0], make[0]

@@ -21,6 +21,7 @@ from privet.audit.mechanism_trials import (
     sampled_sparse,
 )
 from privet.audit.mutants import MUTANTS, WeakNoise, clip_left_out, low_threshold
+from privet.audit.persons import PERSON_MUTANTS, PERSON_PROGRAMS, transcripts_of_persons
 from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
 from privet.audit.programs import (
     LEARNERS,
@@ -148,6 +149,20 @@ def _programs() -> Iterator[Defendant]:
         yield _learner(name, make, DELTA, [], NUMBERS)
 
 
+def _persons() -> Iterator[Defendant]:
+    for kind, programs, delta, schema in PERSON_PROGRAMS:
+        for name, make in programs.items():
+            trial = _by_persons(name, make, delta, schema)
+            yield Defendant(f"{name}-of-persons", kind, [trial], (Fraction(1),))
+    for name, make in PERSON_MUTANTS.items():
+        trial = _by_persons(name, make, Fraction(0), TOY)
+        yield Defendant(name, "planted", [trial], (Fraction(1),), guilty=True)
+
+
+def _by_persons(name: str, make: Callable[[Fraction], Program], delta: Fraction, schema: Schema) -> Trial:
+    return lambda epsilon, effort: transcripts_of_persons(name, make(epsilon), epsilon, effort, delta, schema)
+
+
 def _learner(
     name: str,
     make: Callable[[Fraction], Program],
@@ -201,7 +216,7 @@ def _mutant_runs(name: str, make: Callable[[Fraction], Program]) -> Trial:
 
 
 DEFENDANTS: dict[str, Defendant] = {
-    each.name: each for make in (_mechanisms, _programs, _guilty) for each in make()
+    each.name: each for make in (_mechanisms, _programs, _persons, _guilty) for each in make()
 }
 """Everything that can be put on the stand by name."""
 

@@ -46,7 +46,7 @@ class Rows:
         self.labels = labels
         self.identities = np.arange(len(labels)) if identities is None else identities
         self.texts = texts or {}
-        self._read = read
+        self.read = read
         self._kept: dict[str, Any] = {}
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
@@ -56,22 +56,23 @@ class Rows:
     def part(self, draws: Draws, bound: int, drawn: range) -> Rows:
         """See `Engine.part`."""
         own = draws.below(bound, self.identities)
-        return self._of(np.flatnonzero((own >= drawn.start) & (own < drawn.stop)))
+        return self.only(np.flatnonzero((own >= drawn.start) & (own < drawn.stop)))
 
     def under(self, schema: Schema) -> Rows:
         """See `Engine.under`."""
-        if self._read is None:
+        if self.read is None:
             raise QuestionError("these rows are codes.", "put open schemas on the stand by `read_rows`.")
-        return self._read(schema, self.identities)
+        return self.read(schema, self.identities)
 
     def without(self, row: int) -> Rows:
         """The neighbour that lacks a row."""
-        return self._of(np.delete(np.arange(len(self.labels)), row))
+        return self.only(np.delete(np.arange(len(self.labels)), row))
 
-    def _of(self, places: np.ndarray) -> Rows:
+    def only(self, places: np.ndarray) -> Rows:
+        """Some of the rows."""
         features = np.ascontiguousarray(self.features[:, places])
         texts = {j: values[places] for j, values in self.texts.items()}
-        return Rows(features, self.labels[places], self.identities[places], texts, self._read)
+        return Rows(features, self.labels[places], self.identities[places], texts, self.read)
 
 
 class Paid(Account):
