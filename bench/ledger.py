@@ -1,5 +1,6 @@
 """Charges of a ledger: how many a second, and how long one takes when the ledger is long."""
 
+import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ def run(quick: bool) -> Result:
             ledger.close()
         ledger = grown(Path(folder) / "threads.ledger", 1_000)
         rows.append(_row("8 threads", *charged(ledger, n_charges, 8)))
+        rows.append(_row("an fsync of 4 kB alone", *synced(Path(folder) / "file", n_charges)))
     notes = [
         f"{n_charges:,} charges of one question, {ANALYSTS} analysts with caps, signed with Ed25519, each on "
         "disk (fsync) before it returns.",
@@ -46,6 +48,19 @@ def charged(ledger, n_charges, n_threads):
     with ThreadPoolExecutor(n_threads) as pool:
         times = list(pool.map(charge, range(n_charges)))
     return np.array(times), time.perf_counter() - start
+
+
+def synced(path, n):
+    """Seconds of each write that is on disk, and of all: what this disk allows."""
+    times = []
+    with path.open("wb") as file:
+        for _ in range(n):
+            start = time.perf_counter()
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+            times.append(time.perf_counter() - start)
+    return np.array(times), sum(times)
 
 
 def grown(path, length):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from houses import ADA, BOB, COUNT, OLGA, finish, make_house
 from privet.service import jobs, models, people, plans, tables
-from privet.service.refusals import NotFound
-
-LEARNERS = tables.LEARNERS
+from privet.service.refusals import Conflict, NotFound
+from privet.service.runner import Runner
 
 
 @pytest.fixture
@@ -39,3 +40,33 @@ def test_a_fit_leaves_a_model_whose_card_is_its_charge(house):
     assert models.model_bytes(house, ADA, job.id) == models.model_bytes(house, OLGA, job.id)
     with pytest.raises(NotFound):
         models.model_bytes(house, BOB, job.id)
+
+
+def test_one_runner_works_for_a_house_and_another_is_refused(house):
+    working = Runner(house)
+    working.start()
+    with pytest.raises(Conflict, match="another service"):
+        Runner(house).start()
+    job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    until = time.monotonic() + 60
+    while jobs.stored(house, jobs.QUEUED) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert jobs.job(house, ADA, job.id).state == jobs.RUNNING
+    cancelled = jobs.cancel(house, ADA, job.id)
+    assert cancelled.state == jobs.CANCELLED and jobs.taken(house) == 1
+    assert people.purse(house, ADA, "patients").own.spent["epsilon"] == 0.1
+    working.stop()
+    again = Runner(house)
+    again.start()
+    again.stop()
+    assert jobs.job(house, ADA, job.id).state == jobs.CANCELLED
+    house.clock.ahead += 2 * job.seconds
+    assert jobs.taken(house) == 0
+
+
+def test_a_copy_that_was_changed_fails_without_a_word_and_keeps_the_charge(house):
+    found = tables.listed(house, OLGA, "visits")
+    tables.copy_of(house, found).write_bytes(b"not a table")
+    job = finish(house, ADA, jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada").id)
+    assert job.state == jobs.FAILED and job.told == jobs.FAILURE and job.answer is None
+    assert people.purse(house, ADA, "patients").own.spent["epsilon"] == 0.1

@@ -22,8 +22,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from privet.errors import QuestionError
 from privet.privacy import Ledger, Transaction
 from privet.service.config import Settings, read_settings
+
+VERSION = "1"
+"""Of these tables; whoever changes them takes older ones over in `House`."""
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -75,6 +79,11 @@ class House:
         with self.write() as at_once:
             for statement in TABLES:
                 at_once.execute(statement)
+            known = at_once.execute("SELECT value FROM setting WHERE name = 'version'")
+            if not known:
+                at_once.execute("INSERT INTO setting (name, value) VALUES ('version', ?)", (VERSION,))
+            elif known[0][0] != VERSION:
+                raise QuestionError("this house was kept by another version of privet.", "use that one.")
 
     @property
     def tables(self) -> Path:

@@ -6,6 +6,7 @@ service that was killed at any moment goes on from there: see `recover`.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ import signal
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from privet.errors import PrivetError
 from privet.service import jobs
@@ -22,6 +23,7 @@ from privet.service.house import House
 from privet.service.members import CONSOLE
 from privet.service.models import model_file
 from privet.service.processes import start
+from privet.service.refusals import Conflict
 from privet.service.results import RESULT, read_result, write_whole
 from privet.service.tables import Listed, copy_of, listed
 
@@ -38,10 +40,19 @@ class Runner:
         self.house = house
         self._running: dict[str, Any] = {}
         self._over = threading.Event()
+        self._alone: IO[str] | None = None
         self._thread = threading.Thread(target=self._run, name="privet-runner", daemon=True)
 
     def start(self) -> None:
-        """Take over what an earlier runner left, then work till `stop`."""
+        """Take over what an earlier runner left, then work till `stop`; refused while another one works."""
+        self._alone = (self.house.work / ".runner").open("w")
+        try:
+            fcntl.flock(self._alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._alone.close()
+            raise Conflict(
+                "another service runs the jobs of this house.", "stop it, or start this one with --no-jobs."
+            ) from None
         self.recover()
         self._thread.start()
 
@@ -52,6 +63,8 @@ class Runner:
             self._thread.join()
         for process in self._running.values():
             _kill(process)
+        if self._alone is not None:
+            self._alone.close()
 
     def recover(self) -> None:
         """Keep whole results of jobs that ran when the service ended; those without one are lost."""
@@ -87,8 +100,10 @@ class Runner:
     def _run(self) -> None:
         while not self._over.wait(BEAT):
             # A full disk or a busy database is no reason to stop for ever: the next look may find better.
-            with suppress(PrivetError, OSError):
+            try:
                 self.step()
+            except Exception as error:
+                log.error("the runner stumbled: %s", type(error).__name__)
 
     def _start(self, job: jobs.Job) -> None:
         house, folder = self.house, self.house.work / job.id
@@ -143,3 +158,4 @@ def _kill(process: Any) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    process.stdin.close()
