@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from privet import BoostingRegressor, CountForestClassifier, Schema, Target, load_model
+from privet import BoostingRegressor, Continuous, CountForestClassifier, Schema, Target, load_model
 from privet.cli.app import run
+from privet.data.draft import draft_schema
 from privet.data.sources import files
 from privet.errors import DataError, SourceError
 from privet.model.streaming import predict_into
@@ -180,3 +181,20 @@ def test_the_command_line_takes_addresses_and_writes_to_them(rows, tmp_path, mon
         path.read_bytes() for path in tmp_path.iterdir() if path.suffix in (".privet", ".ledger")
     )
     assert HIDDEN.encode() not in written and str(postgres.folder).encode() not in written
+
+
+@pytest.mark.parametrize("place", ["DuckDB", "PostgreSQL", "folder", "Arrow"])
+def test_a_draft_is_that_of_the_same_rows_in_a_file(place, rows, tmp_path, postgres):
+    rows = rows.drop(columns=["id", "patient"])
+    source = write_postgres(rows, postgres) if place == "PostgreSQL" else PLACES[place](rows, tmp_path)
+    assert draft_schema(source, "ill").schema == draft_schema(write_parquet(rows, tmp_path), "ill").schema
+
+
+def test_numbers_of_any_length_are_drafted_as_numbers(tmp_path, postgres):
+    with postgres.connect() as opened:
+        opened.execute(
+            "CREATE TABLE prices AS SELECT (i / 7.0)::numeric(9,2) AS price, i % 2 AS y "
+            "FROM generate_series(1, 90) i"
+        )
+    drafted = draft_schema(postgres.address(table="prices"), "y").schema.features[0]
+    assert isinstance(drafted, Continuous) and drafted.upper == 13

@@ -17,6 +17,7 @@ import pyarrow.parquet as pa_parquet
 from privet.data.codes import numbers
 from privet.data.columns import Coded, Column, open_column, series_column
 from privet.data.discreet import attempt
+from privet.data.opened import located, read_public
 from privet.data.suspects import FREE_TEXT, IDENTIFIER, TIME, ZIP, Suspect, suspect
 from privet.data.table import require_columns, require_table_file, wrong_type
 from privet.data.text import Place, TextFile, is_place, place_path, text_file
@@ -161,6 +162,8 @@ def _typed(column: Column, name: str) -> Column:
 
 
 def _read_whole(place: Place) -> pa.Table:
+    if not isinstance(place, TextFile) and not located(place).is_one_file:
+        return read_public(place)
     require_table_file(place)
     path, file = place_path(place), None
     try:
@@ -193,7 +196,12 @@ def _is_number(kind: pa.DataType) -> bool:
 def _draft_labels(source: Any, label: str, column: Column) -> list[Any]:
     """Label values; those of a CSV as they are written where a number would not be found again."""
     values = _distinct(label, column)
-    if not is_place(source) or place_path(source).suffix == ".parquet" or not _is_number(column.type):
+    if not is_place(source) or not _is_number(column.type):
+        return values
+    is_text = isinstance(source, TextFile) or (
+        located(source).is_one_file and place_path(source).suffix != ".parquet"
+    )
+    if not is_text:
         return values
     written = _distinct(label, _read_csv(text_file(source), [label]).column(label))
     return values if {canonical(value) for value in values} == set(written) else written

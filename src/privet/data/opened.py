@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from privet.data.codes import no_rows_at_all
 from privet.data.columns import Column
 from privet.data.sources import (
     DUCKDB,
@@ -21,8 +22,8 @@ from privet.data.sources import (
 )
 from privet.data.sources.duckdb import DuckSource
 from privet.data.sources.postgresql import PostgresSource
-from privet.data.table import Table, open_held
-from privet.data.text import Place, TextFile, is_place
+from privet.data.table import Table, open_held, require_columns
+from privet.data.text import CSV_SUFFIXES, Place, TextFile, is_place
 from privet.errors import DataError
 from privet.schema import Schema
 
@@ -32,8 +33,13 @@ def located(place: Place) -> Address:
     return Address(FILES, str(place.place)) if isinstance(place, TextFile) else read_address(place)
 
 
-def open_source(place: Place, schema: Schema) -> Source:
-    """Open a place that rows can be read from again and again; none is read yet."""
+def open_source(place: Place, schema: Schema | None) -> Source:
+    """Open a place that rows can be read from again and again; none is read yet.
+
+    Without a schema columns are what their types say; files of text declare none.
+    """
+    if schema is None and located(place).kind == FILES and _of_text(place):
+        raise DataError("several files of text have no types.", "name one of them.")
     if isinstance(place, TextFile):
         return FileSource(table_files(place), schema, place)
     address = read_address(place)
@@ -47,6 +53,10 @@ def open_source(place: Place, schema: Schema) -> Source:
         "rows that lie in Spark do not leave it.",
         "fit or ask there; what needs all of them in memory reads a file.",
     )
+
+
+def _of_text(place: Place) -> bool:
+    return isinstance(place, TextFile) or str(table_files(place)[0]).endswith(CSV_SUFFIXES)
 
 
 def open_table(source: Any, schema: Schema) -> Table:
@@ -76,3 +86,20 @@ def open_table(source: Any, schema: Schema) -> Table:
         }
 
     return Table(place.names, fetch)
+
+
+def read_public(place: Place) -> pa.Table:
+    """All columns of a public sample, by the types that its place declares."""
+    source = open_source(place, None)
+    require_columns(source.names, source.names)
+    source.require(source.names)
+    pieces = [table for piece in source.read(source.names) for table in piece()]
+    source.check()
+    if not pieces:
+        raise no_rows_at_all()
+    table = pa.concat_tables(pieces)
+    for at, kind in enumerate(table.schema.types):
+        listed = kind.value_type if pa.types.is_dictionary(kind) else kind
+        plain = pa.float64() if pa.types.is_decimal(listed) else listed
+        table = table.set_column(at, table.column_names[at], table.column(at).cast(plain))
+    return table

@@ -24,6 +24,7 @@ from privet.errors import DataError
 
 FILES, DUCKDB, POSTGRESQL, SPARK = "files", "duckdb", "postgresql", "spark"
 SCHEMES = {"duckdb": DUCKDB, "postgresql": POSTGRESQL, "postgres": POSTGRESQL, "spark": SPARK}
+OTHERS = (".arrow", ".feather")
 SECRET = re.compile("password|secret|token", re.IGNORECASE)
 
 
@@ -62,6 +63,12 @@ class Address:
     def path(self) -> Path | None:
         """The file or folder, if it is one."""
         return Path(self.place) if self.kind in (FILES, DUCKDB) else None
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether it is a file of Parquet or text, not a folder, a pattern or a database."""
+        path = Path(self.place)
+        return self.kind == FILES and path.is_file() and path.suffix not in OTHERS
 
     @property
     def uri(self) -> str:

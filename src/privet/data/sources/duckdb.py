@@ -36,12 +36,12 @@ class DuckSource:
     Parameters
     ----------
     address : Address
-    schema : Schema
+    schema : Schema, optional
     """
 
     ordered = False
 
-    def __init__(self, address: Address, schema: Schema) -> None:
+    def __init__(self, address: Address, schema: Schema | None) -> None:
         duckdb = duckdb_driver()
         path = address.path
         assert path is not None

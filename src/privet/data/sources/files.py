@@ -44,7 +44,7 @@ class FileSource:
 
     ordered = True
 
-    def __init__(self, paths: Sequence[Path], schema: Schema, written: TextFile | None = None) -> None:
+    def __init__(self, paths: Sequence[Path], schema: Schema | None, written: TextFile | None = None) -> None:
         self._written = written
         kinds = {_suffix(path) if written is None else CSV_SUFFIXES[0] for path in paths}
         if len(kinds) != 1:
@@ -138,6 +138,7 @@ class FileSource:
             yield partial(piece, number)
 
     def _csv(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
+        assert self._schema is not None
         batches = csv_batches(self._text(path), csv_types(columns, self._schema), damaged(path))
         yield from gathered(batches)
 

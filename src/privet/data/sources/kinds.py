@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from privet.data.codes import NUMERIC, holds_categories, holds_dates
 from privet.data.table import wrong_type
-from privet.schema import Continuous, Moment, Schema
+from privet.schema import Continuous, Feature, Label, Moment, Schema
 
 
-def require_kinds(kinds: pa.Schema, columns: Sequence[str], schema: Schema) -> None:
+def wanted_of(schema: Schema | None) -> Mapping[str, Feature | Label]:
+    """What a schema wants of its columns, by their names."""
+    return {} if schema is None else {column.name: column for column in (*schema.features, schema.label)}
+
+
+def require_kinds(kinds: pa.Schema, columns: Sequence[str], schema: Schema | None) -> None:
     """Refuse columns whose declared types hold no numbers, or no categories, as a schema wants them."""
-    wanted = {feature.name: feature for feature in (*schema.features, schema.label)}
+    wanted = wanted_of(schema)
     for name in columns:
         kind = kinds.field(name).type
         if isinstance(wanted.get(name), Moment):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from privet.data.discreet import attempt
 from privet.data.sources.address import Address
 from privet.data.sources.files import gathered
-from privet.data.sources.kinds import require_kinds
+from privet.data.sources.kinds import require_kinds, wanted_of
 from privet.data.sources.source import Piece
 from privet.data.sources.sql import quoted, rows_of, select
 from privet.data.table import require_columns, wrong_type
@@ -62,12 +62,13 @@ class PostgresSource:
     Parameters
     ----------
     address : Address
-    schema : Schema
+    schema : Schema, optional
+        Says which numbers of any length are numbers and not categories; without one all are.
     """
 
     ordered = False
 
-    def __init__(self, address: Address, schema: Schema) -> None:
+    def __init__(self, address: Address, schema: Schema | None) -> None:
         driver, self._faults = postgres_driver()
         self._address, self._schema = address, schema
         self._connection = attempt(
@@ -92,13 +93,13 @@ class PostgresSource:
         require_columns(self.names, columns)
         lost = SourceError("the database was lost while types were looked at.", "try again.")
         self._kinds |= attempt(partial(self._own_kinds, columns), self._faults, lost)
-        dates = {feature.name for feature in self._schema.features if isinstance(feature, Moment)}
+        wanted = wanted_of(self._schema)
         fields = []
         for name in columns:
             kind = self._kinds[name]
             if kind not in (*PLAIN, *NUMBERS, *TEXTS):
                 raise wrong_type(name, "numbers, text or truth values")
-            if kind in DATES and name not in dates:
+            if kind in DATES and self._schema is not None and not isinstance(wanted.get(name), Moment):
                 raise wrong_type(name, "numbers, text or truth values")
             fields.append((name, pa.float64() if kind in NUMBERS else PLAIN.get(kind, pa.string())))
         require_kinds(pa.schema(fields), columns, self._schema)
@@ -153,8 +154,8 @@ class PostgresSource:
             first, last = (f"'{written}'::{kind}" for written in ("0001-01-01", "9999-12-31"))
             within = f"greatest(least({column}, {last}), {first})::text"
             return f"CASE WHEN {column} IS NOT NULL THEN {within} END AS {column}"
-        wanted = {feature.name: feature for feature in (*self._schema.features, self._schema.label)}.get(name)
-        if kind in NUMBERS and isinstance(wanted, Continuous):
+        wanted = wanted_of(self._schema).get(name)
+        if kind in NUMBERS and (self._schema is None or isinstance(wanted, Continuous)):
             # A number that a double does not hold would end the pass: it is infinite, or 0.
             exact = f"{column}::numeric"
             return (
