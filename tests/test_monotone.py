@@ -6,8 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from privet import (
     BoostingClassifier,
@@ -26,7 +24,6 @@ from privet import (
     protect,
 )
 from privet.errors import QuestionError, SchemaError
-from privet.learners.boosting.monotone import ordered_leaves
 from privet.privacy import Repeatable
 
 LABEL = Label("ill", ["no", "yes"])
@@ -122,18 +119,22 @@ def test_it_costs_nothing():
     assert asked[0] == asked[1]
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_leaves_are_ordered_along_every_level_and_ordered_ones_stay(depth, seed):
-    rng = np.random.default_rng(seed)
-    signs = rng.integers(-1, 2, depth)
-    values = np.round(rng.normal(0, 1, 1 << depth), int(rng.integers(0, 9)))
-    weights = rng.random(1 << depth) * (rng.random(1 << depth) > 0.2)
-    ordered = ordered_leaves(values, weights, signs)
-    for level in np.flatnonzero(signs):
-        assert (signs[level] * np.diff(ordered.reshape((2,) * depth), axis=level) >= 0).all()
-    assert ordered.min() >= values.min() - 1e-12 and ordered.max() <= values.max() + 1e-12
-    assert ordered_leaves(ordered, weights, signs) == pytest.approx(ordered, abs=1e-12)
+def test_where_all_features_are_monotone_no_trees_are_planned_or_grown():
+    schema = Schema(FEATURES[:2], LABEL)
+    X, score = people(5000)
+    fitted = BoostingClassifier(2.0, 1e-6, schema=schema).fit(X[:, :2], np.where(score > 0, "yes", "no"))
+    assert fitted.privacy_card_.learner["trees"] == 0
+    plan = BoostingClassifier(2.0, 1e-6).plan(schema, 5000)
+    assert plan.facts["trees"] == 0 and not any("leaf" in q.question for q in plan.questions)
+    assert sum(share for _, _, share, _ in plan.shares()) == pytest.approx(1)
+
+
+def test_trees_look_at_other_features_only():
+    X, score = people(6000)
+    schema = Schema(FEATURES, LABEL)
+    fitted = BoostingClassifier(4.0, 1e-6, schema=schema).fit(X, np.where(score > 0, "yes", "no"))
+    trees = fitted.model_.additive.features
+    assert len(trees) and set(np.unique(trees)) <= {2, 3}
 
 
 def test_who_does_not_keep_it_refuses_before_anything_is_charged():

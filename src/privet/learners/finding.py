@@ -30,7 +30,7 @@ RANGE_SHARE, VALUE_SHARE = Fraction(1, 10), Fraction(1, 20)
 COUNT_SHARE = Fraction(1, 100)
 """What the number of rows has of it, where all ranges are stated, to see whether looking pays."""
 
-ENOUGH_ROWS, LEAST_ROWS = 25, 12
+ENOUGH_ROWS, LEAST_ROWS = 25, 15
 """Rows by deviation of a cell's noise with which that question tells where people are, and below which it
 says too little to be asked."""
 

@@ -295,10 +295,11 @@ class Fit:
         n_rows: float,
     ) -> Additive:
         """Rounds of trees: noisy rows by leaf once, then noisy gradients by leaf."""
+        free = self.monotone.signs == 0
         several_bins = np.array([len(margin.mass) > 1 for margin in margins])
-        weights = np.where(several_bins, (shapes.energy + 1e-9) ** plan.feature_power, 0.0)
+        weights = np.where(several_bins & free, (shapes.energy + 1e-9) ** plan.feature_power, 0.0)
         if not weights.any():
-            weights += 1.0
+            weights += free
         weights = weights / weights.sum()
         self._narrow(additive, plan.width_share * plan.narrows, n_rows)
         for _ in range(plan.rounds):
@@ -328,8 +329,7 @@ class Fit:
             pooled, move = steps.take(noisy, leaves[-plan.n_trees :])
             leaves[-plan.n_trees :] += move
             change = intercept.step(pooled, sum_variance, spread([*steps.shares], [*move]), unit)
-            moved = replace(additive, leaves=leaves, intercept=additive.intercept + change)
-            additive = self.monotone.leaved(moved, steps.shares)
+            additive = replace(additive, leaves=leaves, intercept=additive.intercept + change)
         return additive, steps
 
     def _gradient_sd(self, n_shapes: int, share: Fraction) -> float:

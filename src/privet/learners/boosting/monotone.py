@@ -1,8 +1,8 @@
-"""Monotone features: shapes and leaves as near as can be to what was fitted, and monotone.
+"""Monotone features: shapes as near as can be to what was fitted, and monotone.
 
-That a score rises with a feature, or falls, is public knowledge. Shapes and leaves are made to, after every
-step, by what was released alone: it costs nothing. Every shape and every tree of a model is then monotone in
-such a feature, and so are their sums, which floating point adds up without breaking the order.
+That a score rises with a feature, or falls, is public knowledge. Its shape is made to, after every step, by
+what was released alone: it costs nothing. Trees look at other features only. Brought into order one by one
+they turned all noise one way, and cost more than the interactions were worth.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ from privet.errors import QuestionError
 from privet.learners.boosting.bins import Margin
 from privet.schema import Continuous, Schema
 from privet.structure import Additive
-
-ROUNDS = 4
-"""Times that neighbouring leaves are brought into order, before what is left is taken to the middle."""
 
 
 def directions(schema: Schema) -> np.ndarray:
@@ -72,44 +69,6 @@ class Monotone:
             )
             values[where, 0] = self.signs[j] * np.maximum.accumulate(rising)
         return replace(additive, shapes=values)
-
-    def leaved(self, additive: Additive, shares: np.ndarray) -> Additive:
-        """The model with the leaves of its last trees in order; ``shares`` are those of their rows."""
-        if not self.signs.any():
-            return additive
-        first = additive.n_trees - len(shares)
-        leaves = additive.leaves.copy()
-        for tree in range(first, additive.n_trees):
-            signs = self.signs[additive.features[tree]]
-            if signs.any():
-                leaves[tree, :, 0] = ordered_leaves(leaves[tree, :, 0], shares[tree - first], signs)
-        return replace(additive, leaves=leaves)
-
-
-def ordered_leaves(values: np.ndarray, weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """Leaves of an oblivious tree, brought into order along the levels that have a sign."""
-    depth = len(signs)
-    levels = np.flatnonzero(signs).tolist()
-    grid = values.reshape((2,) * depth)
-    mass = np.maximum(weights, 1e-9).reshape(grid.shape)
-    for level in levels:
-        # Turned, so that all of them rise.
-        if signs[level] < 0:
-            grid, mass = np.flip(grid, level), np.flip(mass, level)
-    for _ in range(ROUNDS if len(levels) > 1 else 1):
-        for level in levels:
-            mean = (grid * mass).sum(level, keepdims=True) / mass.sum(level, keepdims=True)
-            wrong = np.diff(grid, axis=level) < 0
-            grid = np.where(wrong, mean, grid)
-    low, high = grid, grid
-    for level in levels:
-        high = np.maximum.accumulate(high, axis=level)
-        low = np.flip(np.minimum.accumulate(np.flip(low, level), axis=level), level)
-    grid = (low + high) / 2
-    for level in levels:
-        if signs[level] < 0:
-            grid = np.flip(grid, level)
-    return np.ascontiguousarray(grid).reshape(-1)
 
 
 def check_monotone(schema: Schema) -> None:

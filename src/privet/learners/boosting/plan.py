@@ -32,6 +32,7 @@ from math import floor, log2, sqrt
 import numpy as np
 
 from privet.learners.boosting.loss import Loss
+from privet.learners.boosting.monotone import directions
 from privet.learners.boosting.numbers import LATER_WIDTH, width_charges, width_share
 from privet.learners.boosting.start import start_charge, start_share
 from privet.learners.boosting.zoom import zoom_charges, zoom_share
@@ -171,15 +172,19 @@ def make_plan(
     width: Fraction = Fraction(0),
     zoom: Fraction = Fraction(0),
     start: Fraction = Fraction(0),
+    trees: bool = True,
 ) -> Plan:
     """The plan for a noisy number of rows, after the labels have had a share.
 
     ``passes`` is the most questions it may have; None leaves that to the plan. ``width`` is the share of
-    each question of the residuals' sizes, ``zoom`` that of where people are, ``start`` that of trust.
+    each question of the residuals' sizes, ``zoom`` that of where people are, ``start`` that of trust. Trees
+    may be left out.
     """
     left = 1 - spent - zoom - start
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, loss, purse)
+    if not trees:
+        plan = replace(plan, rounds=0, tree_passes=0)
     if passes is not None:
         plan = _within(plan, passes - 1 - bool(zoom) - bool(start) - replace(plan, width_share=width).widths)
     scaled = replace(plan, tree_share=plan.tree_share * left)
@@ -206,7 +211,8 @@ def whole_plan(
     width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH, (1 - spent) / 20)
     zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, loss, passes)
     start = start_share(purse, n_rows, loss) if started else Fraction(0)
-    return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom, start)
+    trees = not directions(schema).all()
+    return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom, start, trees)
 
 
 def _within(plan: Plan, passes: int) -> Plan:
