@@ -43,11 +43,14 @@ class Monotone:
         Bins of each feature that stand in order; those behind them hold missing values.
     weights : tuple of array
         Of each bin: about one over the variance of its value in a shape.
+    shares : tuple of array
+        Of the rows, by bin.
     """
 
     signs: np.ndarray
     placed: tuple[int, ...]
     weights: tuple[np.ndarray, ...]
+    shares: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, schema: Schema, margins: Sequence[Margin]) -> Monotone:
@@ -55,19 +58,19 @@ class Monotone:
         placed = tuple(int(np.isfinite(margin.order).sum()) for margin in margins)
         # A value is a sum over the rows of its bin, with noise, divided by their number.
         weights = tuple(margin.mass**2 / (margin.mass + margin.variance.mean()) for margin in margins)
-        return cls(directions(schema), placed, weights)
+        return cls(directions(schema), placed, weights, tuple(margin.shares for margin in margins))
 
     def shaped(self, additive: Additive) -> Additive:
-        """The model with its shapes in order."""
+        """The model with its shapes in order; their means over the rows stay, which are the intercept's."""
         if not self.signs.any():
             return additive
         values = additive.shapes.copy()
         for j in np.flatnonzero(self.signs).tolist():
-            where = slice(additive.bins.slices[j].start, additive.bins.slices[j].start + self.placed[j])
-            rising = isotonic_regression(
-                self.signs[j] * values[where, 0], sample_weight=self.weights[j][: self.placed[j]]
-            )
-            values[where, 0] = self.signs[j] * np.maximum.accumulate(rising)
+            where, n = additive.bins.slices[j], self.placed[j]
+            shape = self.signs[j] * values[where, 0]
+            rising = isotonic_regression(shape[:n], sample_weight=self.weights[j][:n])
+            ordered = np.concatenate([np.maximum.accumulate(rising), shape[n:]])
+            values[where, 0] = self.signs[j] * (ordered - self.shares[j] @ (ordered - shape))
         return replace(additive, shapes=values)
 
 

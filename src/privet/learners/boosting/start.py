@@ -102,7 +102,7 @@ def started(start: Any, protected: Protected, passes: int | None, public: bool =
 
 def check_closed(schema: Schema) -> None:
     """Refuse ranges and categories that are to be found: under these a start would read otherwise."""
-    if schema.open_features:
+    if schema.open_features or schema.target_is_open:
         raise SchemaError(
             "a start needs all bounds and categories to be stated.",
             "fill in those of the start's own schema.",
