@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 
 from houses import ADA, BOB, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, write_rows
+from privet import Budget
 from privet.errors import BudgetError, PrivetError, QuestionError, SchemaError
 from privet.service import clock, jobs, journal, members, people, plans, tables
 from privet.service.config import Settings, read_settings
 from privet.service.house import House
 from privet.service.refusals import Conflict, Forbidden, NotFound, TooSoon
+from privet.service.told import told
 
 CONTRACT = SCHEMA.to_dict()
 
@@ -234,3 +236,38 @@ def test_a_house_in_postgresql_is_kept_as_one_in_a_file(tmp_path, postgres):
     house.ledger.verify()
     house.close()
     other.close()
+
+
+def test_an_account_in_gdp_is_planned_and_charged_in_it(tmp_path):
+    house = make_house(tmp_path / "house")
+    people.create_people(house, OLGA, "staff", Budget(1, "1e-6", accounting="gdp"))
+    people.set_cap(house, OLGA, "staff", "ada", Budget("0.9", "1e-6", accounting="gdp"))
+    rules = {"most_delta": "1e-6"}
+    tables.register(house, OLGA, "shifts", "staff", "file:patients.csv", CONTRACT, rules)
+    fit = {"kind": "fit", "what": "count-forest", "params": {"epsilon": "0.5", "delta": "1e-6", "n_trees": 3}}
+    planned = plans.plan(house, ADA, "shifts", fit)
+    assert not planned.refusals
+    job = jobs.submit(house, ADA, "shifts", fit, "a-fit-in-gdp")
+    spent = people.purse(house, ADA, "staff").own.spent["rho"]
+    assert spent == pytest.approx(planned.rho) and job.state == jobs.QUEUED
+    assert finish(house, ADA, job.id).state == jobs.RELEASED
+    house.close()
+
+
+def test_moments_are_told_with_their_ranges(house):
+    params = {"epsilon": "0.05", "column": "age", "by": "town"}
+    asked = {"kind": "ask", "what": "noisy_moments", "params": params}
+    done = finish(house, ADA, jobs.submit(house, ADA, "visits", asked, "moments-of-ada").id)
+    assert done.state == jobs.RELEASED
+    north = done.answer["answers"][0]
+    assert (
+        north["town"] == "north" and north["mean"]["low"] <= north["mean"]["value"] <= north["mean"]["high"]
+    )
+
+
+def test_what_is_not_finite_is_told_as_nothing():
+    assert told({"high": float("inf"), "low": float("nan"), "value": 1.5}) == {
+        "high": None,
+        "low": None,
+        "value": 1.5,
+    }

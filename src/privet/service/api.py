@@ -71,11 +71,12 @@ class Money(Strict):
 
     epsilon: Number
     delta: Number = 0
+    finding: Number = Field(0, description="a part of delta, for questions that have one of their own")
 
     @property
     def budget(self) -> Budget:
         """It, exactly."""
-        return Budget(self.epsilon, self.delta)
+        return Budget(self.epsilon, self.delta, self.finding)
 
 
 class NewPeople(Money):

@@ -39,7 +39,6 @@ from privet.service.plans import (
     check_cooldown,
     check_rules,
     chosen,
-    cost_of,
     needs_approval,
     priced_request,
 )
@@ -278,7 +277,7 @@ def _enter(house: House, at_once: Transaction, who: Who, found: Listed, priced: 
     ((number,),) = at_once.execute("SELECT count(*) FROM job WHERE member = ?", (who.name,))
     request, id, charge, receipt, told = priced.request, fresh.name(), None, "", ""
     quote = _payable(at_once, who, found, priced)
-    cost = cost_of(quote)
+    cost = priced.dearer(quote)
     state = WAITING if needs_approval(who, request, cost, found.rules) else QUEUED
     try:
         check_rules(who, request, cost, found.rules)

@@ -92,6 +92,15 @@ class Priced:
     offered: Sequence[Quote]
     outline: FitPlan | None
     seconds: int
+    accounting: str
+
+    def cost(self, plan: Sequence[Charge]) -> Cost:
+        """What a plan costs on the account that pays."""
+        return in_sequence(charge.cost.priced(self.accounting) for charge in plan)
+
+    def dearer(self, quote: Quote) -> Cost:
+        """What a quote costs till it is settled: the dearer of its plans."""
+        return in_parallel(self.cost(plan) for plan in filter(None, quote))
 
 
 def plan(house: House, who: Who, name: str, data: Any) -> Plan:
@@ -105,7 +114,7 @@ def plan(house: House, who: Who, name: str, data: Any) -> Plan:
     except BudgetError as refusal:
         quote = priced.offered[0]
         refusals.append(_words(refusal))
-    cost = cost_of(quote)
+    cost = priced.dearer(quote)
     for check in (
         partial(check_rules, who, priced.request, cost, found.rules),
         partial(check_cooldown, house, who, found, house.ledger.execute),
@@ -136,11 +145,12 @@ def priced_request(house: House, who: Who, found: Listed, data: Any) -> Priced:
     """A request, read and priced; refused where it is none, or where it would take too long."""
     request, schema = read_request(data), found.schema
     outlined = outline(request, schema)
-    offered = price(request, schema, lambda model: model_of(house, who, model))
+    accounting = house.ledger.state(found.people).budget.accounting
+    offered = price(request, schema, lambda model: model_of(house, who, model), accounting)
     needed = seconds(outlined, schema, pace(house))
     if needed > house.settings.longest:
         raise ServiceError("this would take longer than jobs may here.", "ask for less.")
-    return Priced(request, offered, outlined, needed)
+    return Priced(request, offered, outlined, needed, accounting)
 
 
 def check_rules(who: Who, request: Request, cost: Cost, rules: Rules) -> None:
@@ -183,15 +193,9 @@ def chosen(priced: Priced, state: State, found: Listed, who: Who) -> Quote:
 
     def fits(quote: Quote) -> None:
         for plan in filter(None, quote):
-            cost = in_sequence(charge.cost for charge in plan)
-            check_charge(state, found.people, cost, None, who.analyst)
+            check_charge(state, found.people, priced.cost(plan), None, who.analyst)
 
     return affordable(list(priced.offered), fits)
-
-
-def cost_of(quote: Quote) -> Cost:
-    """What a quote costs till it is settled: the dearer of its plans."""
-    return in_parallel(in_sequence(charge.cost for charge in plan) for plan in filter(None, quote))
 
 
 def _words(error: PrivetError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -30,4 +31,6 @@ def told(value: Any) -> Any:
         return [told(each) for each in value]
     if isinstance(value, Fraction | Path):
         return str(value)
-    return value.item() if hasattr(value, "item") else value
+    plain = value.item() if hasattr(value, "item") else value
+    # JSON has no word for what is not finite, such as the end of a range that is open.
+    return None if isinstance(plain, float) and not isfinite(plain) else plain

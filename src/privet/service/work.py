@@ -21,16 +21,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.answers import NoisyChoices, NoisyCounts, NoisyTable
+from privet.answers import NoisyChoices, NoisyCounts, NoisyMoments, NoisyTable
 from privet.checks import exact
 from privet.errors import BudgetError, QuestionError
 from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.estimators.base import PrivateEstimator
 from privet.learners.parameters import check_parameters, declared
 from privet.learners.plan import FitPlan
-from privet.learners.score import METRICS, ask_score, check_metric
+from privet.learners.score import ask_score, check_metric
 from privet.model.protocol import Model
-from privet.privacy import Budget, Protected, Quote, quotes
+from privet.privacy import Protected, Quote, quotes
 from privet.privacy.budget import positive
 from privet.privacy.questions import QUESTIONS
 from privet.privacy.questions.columns import OfColumns
@@ -45,6 +45,7 @@ MOST_LEAVES, MOST_TREES, MOST_TEXT = 1 << 22, 2000, 4000
 """Sizes that a request may ask for, so that no plan takes long."""
 
 CONFIDENCE = 0.95
+STATISTICS = ("count", "sum", "mean", "variance")
 Models = Callable[[str], Model]
 """Finds a model by its id, or refuses."""
 
@@ -110,9 +111,9 @@ def _plain(value: object) -> bool:
     return isinstance(value, bool | int | float) and value == value and abs(value) < 1e18
 
 
-def price(request: Request, schema: Schema, models: Models) -> list[Quote]:
+def price(request: Request, schema: Schema, models: Models, accounting: str) -> list[Quote]:
     """What it would be charged, worked out on no rows: one quote, or several to be tried in their order."""
-    return quotes(lambda rows: perform(request, rows, models), schema)
+    return quotes(lambda rows: perform(request, rows, models), schema, accounting=accounting)
 
 
 def perform(request: Request, rows: Protected, models: Models) -> Model | dict[str, Any]:
@@ -176,6 +177,8 @@ def _answer(request: Request, rows: Protected) -> dict[str, Any]:
         ) from None
     (charge,) = rows.asked
     told: dict[str, Any] = {"question": charge.question, "cost": charge.to_dict(), "confidence": CONFIDENCE}
+    if isinstance(answer, NoisyMoments):
+        return {**told, "answers": _moments(answer), "margin": None}
     if isinstance(answer, NoisyTable | NoisyChoices):
         names = [*answer.columns, "answer"]
         cells = [dict(zip(names, map(_json, row), strict=True)) for row in answer.rows()]
@@ -186,19 +189,29 @@ def _answer(request: Request, rows: Protected) -> dict[str, Any]:
     return {**told, "answers": [{"answer": str(answer)}], "margin": None}
 
 
+def _moments(answer: NoisyMoments) -> list[dict[str, Any]]:
+    """A group a line: each statistic with its value and the ends of its range."""
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for statistic in STATISTICS:
+        for *names, value, low, high in answer.rows(statistic, CONFIDENCE):
+            cell = groups.setdefault(tuple(names), dict(zip(answer.columns, map(_json, names), strict=True)))
+            cell[statistic] = {"value": value, "low": low, "high": high}
+    return list(groups.values())
+
+
 def _score(request: Request, rows: Protected, models: Models) -> dict[str, Any]:
-    if request.what not in METRICS:
-        raise QuestionError(f"there is no metric {request.what!r}.", f"metrics are {', '.join(METRICS)}.")
+    check_metric(request.what, rows.schema)
     if set(request.params) != {"epsilon", "model"} or not isinstance(request.params["model"], str):
         raise QuestionError("a score needs an epsilon and a model.", "name the model by its id.")
     model = models(request.params["model"])
     if model.schema.fingerprint != rows.schema.fingerprint:
         raise QuestionError("this model has another schema than the table.", "score one that fits it.")
-    check_metric(request.what, rows.schema)
     estimate = ask_score(rows, model.predictor, request.what, exact(request.params["epsilon"]))
     return {
         "metric": request.what,
         "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
         "margin": estimate.margin,
         "confidence": CONFIDENCE,
     }
@@ -219,8 +232,3 @@ def affordable(offered: list[Quote], fits: Callable[[Quote], None]) -> Quote:
         else:
             return quote
     raise refusals[0]
-
-
-def budget_of(request: Request) -> Budget | None:
-    """The (ε, δ) that a request names, if it names an ε."""
-    return Budget(request.epsilon, request.delta) if request.epsilon else None

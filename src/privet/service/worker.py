@@ -51,7 +51,8 @@ def _job(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
 
     schema = Schema.from_dict(task["schema"])
     quote = Quote(*(tuple(map(Charge.from_dict, plan)) for plan in task["quote"]))
-    payer = Prepaid(task["people"], Receipt(*task["receipt"]), quote, schema.declared.fingerprint)
+    paid = (task["people"], Receipt(*task["receipt"]), quote, schema.declared.fingerprint)
+    payer = Prepaid(*paid, task["accounting"])
     rows = protect(task["copy"], schema, payer)
     done = perform(Request(**task["request"]), rows, lambda id: load_model(task["models"][id]))
     told = {"state": "released", "settled": payer.settled or "", "answer": None}
