@@ -22,7 +22,7 @@ demo: $(READY)
 	$(BIN)/privet demo --out out
 
 test: $(READY) lint docs
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -5,8 +5,9 @@ from privet.data.opened import located, open_source, open_table
 from privet.data.persons import Persons, declared_unit, own_rows
 from privet.data.read import check_number, read_codes
 from privet.data.sources import FILES, SPARK, Address, Piece, Source, is_address, read_address, table_files
-from privet.data.table import Table
-from privet.data.text import Place, TextFile, is_place
+from privet.data.sources.kinds import require_kinds
+from privet.data.table import Table, wrong_type
+from privet.data.text import Place, TextFile, is_frame, is_place
 
 __all__ = [
     "FILES",
@@ -23,6 +24,7 @@ __all__ = [
     "declared_unit",
     "encode",
     "is_address",
+    "is_frame",
     "is_place",
     "located",
     "no_rows",
@@ -31,5 +33,7 @@ __all__ = [
     "own_rows",
     "read_address",
     "read_codes",
+    "require_kinds",
     "table_files",
+    "wrong_type",
 ]

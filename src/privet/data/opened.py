@@ -14,6 +14,7 @@ from privet.data.sources import (
     DUCKDB,
     FILES,
     POSTGRESQL,
+    SPARK,
     Address,
     FileSource,
     Source,
@@ -23,13 +24,15 @@ from privet.data.sources import (
 from privet.data.sources.duckdb import DuckSource
 from privet.data.sources.postgresql import PostgresSource
 from privet.data.table import Table, open_held, require_columns
-from privet.data.text import CSV_SUFFIXES, Place, TextFile, is_place
+from privet.data.text import CSV_SUFFIXES, Place, TextFile, is_frame, is_place
 from privet.errors import DataError
 from privet.schema import Schema
 
 
 def located(place: Place) -> Address:
     """Where rows lie, taken apart."""
+    if is_frame(place):
+        return Address(SPARK, "spark:")
     return Address(FILES, str(place.place)) if isinstance(place, TextFile) else read_address(place)
 
 
@@ -42,7 +45,7 @@ def open_source(place: Place, schema: Schema | None) -> Source:
         raise DataError("several files of text have no types.", "name one of them.")
     if isinstance(place, TextFile):
         return FileSource(table_files(place), schema, place)
-    address = read_address(place)
+    address = located(place)
     if address.kind == FILES:
         return FileSource(table_files(Path(address.place)), schema)
     if address.kind == DUCKDB:

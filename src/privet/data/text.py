@@ -77,7 +77,13 @@ Place = str | Path | TextFile
 
 def is_place(source: Any) -> bool:
     """Whether a source says where rows lie."""
-    return isinstance(source, Place)
+    return isinstance(source, Place) or is_frame(source)
+
+
+def is_frame(source: Any) -> bool:
+    """Whether something is a DataFrame of Spark, connected or not; Spark itself is not loaded for it."""
+    kind = type(source)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def place_path(source: Place) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from privet.data import SPARK, Persons, is_place, located, open_source, open_table
+from privet.data import SPARK, Persons, is_frame, is_place, located, open_source, open_table
 from privet.engines.memory import MemoryEngine
 from privet.engines.protocol import Engine
 from privet.engines.spill import Folder
@@ -28,8 +28,12 @@ def open_engine(
     label = [] if labels is not None else [schema.label.name]
     needed = list(dict.fromkeys([*schema.feature_names, *label, *own, *([key] if key else [])]))
     if is_place(source) and labels is None and bool(own) == (persons is not None):
-        if located(source).kind == SPARK:
-            raise DataError("rows cannot be read from Spark yet.", "write them to Parquet files.")
+        address = located(source)
+        if address.kind == SPARK:
+            from privet.engines.spark import SparkEngine, open_frame  # loaded where it is used
+
+            frame = source if is_frame(source) else open_frame(address)
+            return SparkEngine(frame, schema, persons, key)
         place = open_source(source, schema)
         place.require(needed)
         return StreamEngine(SourceRows(place, schema, persons, spill, key), progress)
