@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from privet.service.refusals import Conflict, Forbidden, NotFound, TooSoon
 from privet.service.told import told
 
 CONTRACT = SCHEMA.to_dict()
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -271,3 +274,20 @@ def test_what_is_not_finite_is_told_as_nothing():
         "low": None,
         "value": 1.5,
     }
+
+
+def test_a_sample_follows_from_the_schema_alone(house, tmp_path):
+    other = make_house(tmp_path / "house")
+    write_rows(other.tables / "patients.csv", 40, seed=9)
+    tables.refresh(other, OLGA, "visits")
+    rows = tables.sample(other, ADA, "visits", 200)
+    assert rows == tables.sample(house, BOB, "visits", 200)
+    assert {row["town"] for row in rows} == {"north", "south", "west", None}
+    assert all(row["age"] is None or 0 <= row["age"] <= 120 for row in rows)
+    other.close()
+
+
+def test_the_comparison_names_tests_that_are_there():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "compared.md").read_text()))
+    there = set(re.findall(r"def (test_\w+)", "".join(f.read_text() for f in (ROOT / "tests").glob("*.py"))))
+    assert len(named) > 10 and named <= there
