@@ -42,6 +42,7 @@ BY_NAME = {
     "learners-all": learners.run_all,
     "synthf": learners.run_synthetic,
     "engines": engines.run,
+    "engines-large": engines.run_large,
     "safety": safety.run,
     "scale": scale.run,
     "parts": parts.run,

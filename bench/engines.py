@@ -1,16 +1,17 @@
 """Whole fits from every place that rows can be read from, and rivals, at sizes that grow tenfold."""
 
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from bench import made_places
-from bench.report import Result, cores
+from bench.report import RESULTS, Result, cores
 from bench.runner import RIVALS, ask_fresh, ask_rivals
 from privet.data import encode, open_table
 from tests.servers.postgres import PASSWORD, started
@@ -18,11 +19,24 @@ from tests.servers.postgres import PASSWORD, started
 LEARNERS = ("majority-forest", "count-forest", "boosting")
 NAMES = ("ExtraTrees", "HistGradientBoosting", "LightGBM", "diffprivlib", "DP-EBM")
 LARGEST_RIVAL, LARGEST_POSTGRES = 1_000_000, 1_000_000
-SIZES, QUICK_SIZES = (100_000, 1_000_000, 10_000_000), (10_000, 20_000)
+SIZES, QUICK_SIZES = (100_000, 1_000_000), (2_000, 20_000)
+LARGE, QUICK_LARGE = 10_000_000, 200_000
 
 
 def run(quick: bool) -> Result:
-    sizes, rows = QUICK_SIZES if quick else SIZES, []
+    rows = _all(QUICK_SIZES if quick else SIZES)
+    return Result("fits wherever rows lie", [_grown(row, rows) for row in rows], _notes())
+
+
+def run_large(quick: bool) -> Result:
+    rows = _all([QUICK_LARGE if quick else LARGE])
+    kept = RESULTS / "engines.json"
+    before = json.loads(kept.read_text())["rows"] if kept.exists() else []
+    return Result("large fits wherever rows lie", [_grown(row, before) for row in rows], _notes())
+
+
+def _all(sizes: Sequence[int]) -> list[dict]:
+    rows: list[dict] = []
     with _folder() as folder:
         for n in sizes:
             path = made_places.write_parquet(n, folder / f"{n}.parquet")
@@ -31,8 +45,7 @@ def run(quick: bool) -> Result:
                 rows += _rivals(n, path)
             for made in folder.iterdir():
                 made.unlink()
-    growth = [_grown(row, rows) for row in rows]
-    return Result("fits wherever rows lie", growth, _notes())
+    return rows
 
 
 @contextmanager

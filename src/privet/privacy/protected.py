@@ -57,7 +57,15 @@ class Protected(Wall):
     def __repr__(self) -> str:
         return f"Protected({self._account.name!r}, {len(self.schema.features)} features)"
 
-    def batch(self, source: Any, name: str, labels: Any = None, unit: Any = None) -> Protected:
+    def batch(
+        self,
+        source: Any,
+        name: str,
+        labels: Any = None,
+        unit: Any = None,
+        spill: str | Path | bool | None = None,
+        key: str | None = None,
+    ) -> Protected:
         """A later, disjoint set of people, whose questions cost in parallel to those of others.
 
         Privacy
@@ -65,7 +73,10 @@ class Protected(Wall):
         Holds if nobody of this batch is in another one: the owner declared so, and the ledger keeps that
         declaration. Proof: *Parallel composition*.
         """
-        return protect(source, self.schema, self._account.batch(name), labels, self._mechanisms, unit=unit)
+        account = self._account.batch(name)
+        return protect(
+            source, self.schema, account, labels, self._mechanisms, unit=unit, spill=spill, key=key
+        )
 
     def under(self, schema: Schema) -> Protected:
         """The same rows, read under the same contract with other bounds and categories: those found, or none.
