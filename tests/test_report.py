@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -18,7 +20,10 @@ from privet import (
     Categorical,
     Continuous,
     CountForestClassifier,
+    Date,
     GreedyForestClassifier,
+    GreedyTreeClassifier,
+    Integer,
     Label,
     Ledger,
     MajorityForestClassifier,
@@ -34,6 +39,7 @@ from privet.model import UnionForest
 from privet.model.effects import effects
 from privet.model.gains import split_gains
 from privet.model.sections import FeatureShapes
+from privet.pictures.page import figure
 from privet.pictures.report import main_figure
 from privet.pictures.shapes import Shapes
 from privet.pictures.style import save_picture
@@ -284,3 +290,49 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_the_page_is_written(mo
     models["two labels"].save("model.privet")
     assert main(["explain", "model.privet", "--plot", "main.docx"]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["model.privet"]
+
+
+def test_a_page_follows_the_reader_s_theme_and_tells_numbers_where_one_points():
+    schema = Schema(
+        [Integer("age", 0, 120), Date("seen", "2015-01-01", "2024-12-31"),
+         Categorical("work", ["1021", "7"], labels={"1021": "Sales manager"})],
+        Label("ill", ["no", "yes"]),
+    )  # fmt: skip
+    random = np.random.default_rng(0)
+    age, seen = random.integers(0, 121, 3000), random.integers(0, 3600, 3000)
+    frame = {
+        "age": age,
+        "seen": np.datetime64("2015-01-01", "s") + seen.astype("timedelta64[D]"),
+        "work": random.choice(["1021", "7"], 3000),
+    }
+    ill = np.where(age + random.normal(0, 10, 3000) > 60, "yes", "no")
+    text = explain(BoostingClassifier(4.0, schema=schema, random_state=0).fit(pd.DataFrame(frame), ill))
+    assert "prefers-color-scheme: dark" in text and "var(--ink, #1f2933)" in text and "<script" not in text
+    spots = re.findall(r'<rect class="spot" x="([-0-9.]+)" .*?><title>(.*?)</title>', text)
+    assert all(0 <= float(x) < 280 for x, _ in spots)
+    told = [words for _, words in spots]
+    assert any(re.match(r"age ≥ \d+: yes 9\d\.\d%, \d+\.\d% to \d+\.\d%; \d", words) for words in told)
+    assert any(words.startswith("work = Sales manager: yes ") for words in told)
+    assert any(re.match(r"20\d\d-\d\d-\d\d ≤ seen &lt; 20", words) for words in told)
+    shares = re.findall(r"; (\d+\.\d)% of the rows", " ".join(w for w in told if "work" in w))
+    assert sum(map(float, shares)) == pytest.approx(100, abs=0.3)
+    assert len(re.findall(r">20[12]\d<", text)) >= 3 and not re.search(r">1[67],?\d\d\d<", text)
+
+
+def test_rules_where_nobody_can_be_are_not_told_as_strong():
+    schema = Schema([Integer("age", 0, 120), Categorical("sex", ["f", "m"])], Label("ill", ["no", "yes"]))
+    random = np.random.default_rng(0)
+    age = random.integers(0, 121, 4000)
+    frame = pd.DataFrame({"age": age, "sex": random.choice(["f", "m"], 4000)})
+    ill = np.where((age > 60) ^ (frame["sex"] == "f"), "yes", "no")
+    model = GreedyTreeClassifier(epsilon=50.0, max_depth=3, schema=schema).fit(frame, ill)
+    assert any("sex is missing" in rule.conditions for rule in model.rules())
+    text = explain(model)
+    chips = re.findall(r'class="chip">(.*?)</span>', text)
+    assert "sex = f" in chips and "sex is missing" not in chips
+
+
+def test_a_wide_tree_says_that_it_scrolls():
+    wide = figure('<svg width="900.5pt" height="3pt">', wide=True)
+    assert "@media all" in wide and 'tabindex="0"' in wide and "scroll it sideways" in wide
+    assert "@media (max-width: 200px)" in figure('<svg width="100.5pt" height="3pt">', wide=True)

@@ -15,7 +15,7 @@ from privet.audit.statistical import at_least, at_most
 from privet.audit.verdict import BROKEN, HOLDS, NOT_REFUTED, Verdict
 from privet.errors import PrivetError
 from privet.pictures.page import figure, page, section, table
-from privet.pictures.style import BLUE, FAINT, INK, ORANGE, SOFT, clean, new_figure, svg_of
+from privet.pictures.style import BLUE, FAINT, INK, ORANGE, SOFT, clean, new_figure, page_svg
 
 COLOURS = {HOLDS: BLUE, NOT_REFUTED: SOFT, BROKEN: ORANGE}
 MOST_CURVES = 12
@@ -66,7 +66,7 @@ def _losses_section(verdicts: Sequence[Verdict]) -> str:
         "Right of the line the promise is broken. Exact findings give the largest loss there is; the others "
         "a lower bound, which says nothing about what was not found."
     )
-    return section("Loss against promise", text, figure(svg_of(draw_losses(verdicts)), wide=True))
+    return section("Loss against promise", text, figure(page_svg(draw_losses(verdicts)), wide=True))
 
 
 def draw_losses(verdicts: Sequence[Verdict]) -> Any:
@@ -103,7 +103,7 @@ def _trade_offs(verdicts: Sequence[Verdict]) -> str:
         "box holds the true point with the stated confidence."
     )
     figures = [
-        figure(svg_of(draw_trade_off(each)), f"{each.defendant}, ε = {each.epsilon:.3g}", each.text)
+        figure(page_svg(draw_trade_off(each)), f"{each.defendant}, ε = {each.epsilon:.3g}", each.text)
         for each in verdicts
     ]
     return section("Events", text, f'<div class="grid">{"".join(figures)}</div>')
@@ -151,7 +151,7 @@ def _attacks(attacks: Mapping[str, Attack]) -> str:
         "Who sees the model guesses whether a person's row was learnt from. The curve is what the guesses "
         "reach; the promise keeps it out of the shaded corner."
     )
-    figures = [figure(svg_of(draw_attack(each)), name, attack_text(each)) for name, each in attacks.items()]
+    figures = [figure(page_svg(draw_attack(each)), name, attack_text(each)) for name, each in attacks.items()]
     return section("Membership", text, f'<div class="grid">{"".join(figures)}</div>')
 
 

@@ -29,7 +29,7 @@ from privet.structure import Additive, Bins, CompleteTrees, Views
 
 AVERAGE = "What the model says of an average row."
 MATTERS = (
-    "How far each feature alone moves a prediction, on average over the noisy rows. The dark line is "
+    "How far each feature alone moves a prediction, on average over the noisy rows. The thin line is "
     "what noise alone would do: a bar that does not pass it, in grey, may be nothing else."
 )
 CHANCES = "The chance of “{}” as one feature changes and all others stay average"

@@ -28,8 +28,8 @@ from privet.model.sections import (
 )
 from privet.model.words import condition_text
 from privet.pictures.page import bar, chips, definitions, figure, page, section, table
-from privet.pictures.shapes import Shapes, draw_overview, feature_bins
-from privet.pictures.style import new_figure, require_matplotlib, svg_of
+from privet.pictures.shapes import SURE, Shapes, draw_overview, feature_bins
+from privet.pictures.style import new_figure, page_svg, require_matplotlib
 from privet.pictures.tree import draw_tree
 
 MOST_FEATURES, MOST_PAIRS = 40, 6
@@ -116,11 +116,18 @@ def _sizes(told: Sizes) -> list[str]:
     """Features, those that do most first."""
     sizes, marks = told.sizes, told.marks
     most = max(float(sizes.max()), float(marks.max()) if marks is not None else 0.0, 1e-12)
+    total = max(float(sizes.sum()), 1e-12)
     rows = [
-        [escape(told.features[i]), bar(sizes[i] / most, None if marks is None else marks[i] / most)]
+        [
+            escape(told.features[i]),
+            bar(sizes[i] / most, None if marks is None else marks[i] / most),
+            f"{sizes[i] / total:.1%}",
+            *([] if marks is None else [f"{marks[i] / total:.1%}"]),
+        ]
         for i in np.argsort(-sizes)[:MOST_FEATURES]
     ]
-    return [f'<div class="card">{table(["feature", ""], rows)}</div>']
+    heads = ["feature", "", "share", *([] if marks is None else ["noise alone"])]
+    return [f'<div class="card">{table(heads, rows, [2, 3])}</div>']
 
 
 def _features(told: FeatureShapes) -> list[str]:
@@ -131,7 +138,8 @@ def _features(told: FeatureShapes) -> list[str]:
         picture = new_figure(3.8, 2.5)
         shapes.draw(picture.add_subplot(), feature)
         name = shapes.schema.feature_names[feature]
-        drawn.append(figure(svg_of(picture), name, feature_caption(shapes, feature)))
+        svg = page_svg(picture, shapes.spots(feature))
+        drawn.append(figure(svg, name, feature_caption(shapes, feature)))
     return [f'<div class="grid">{"".join(drawn)}</div>']
 
 
@@ -174,7 +182,7 @@ def _pairs(told: FeaturePairs) -> list[str]:
         label = shapes.names[-1 if shapes.binary else scores[pair]]
         more = "is more" if shapes.number else "is more likely"
         words = f"Blue: {label} {more} than both alone say; red: less. Widths are shares of rows."
-        drawn.append(figure(svg_of(picture), f"{names[pair[0]]} × {names[pair[1]]}", words))
+        drawn.append(figure(page_svg(picture), f"{names[pair[0]]} × {names[pair[1]]}", words))
     most = max(shapes.effects.weights.values())
     rows = [
         [
@@ -184,7 +192,7 @@ def _pairs(told: FeaturePairs) -> list[str]:
         ]
         for i, j in best
     ]
-    listed = table(["pair", "weight", "strongest"], rows)
+    listed = table(["pair", "weight", "strongest, of values that are common"], rows)
     return [f'<div class="grid">{"".join(drawn)}</div>', f'<div class="card">{listed}</div>']
 
 
@@ -209,11 +217,20 @@ def pair_words(shapes: Shapes, pair: tuple[int, int], score: int) -> str:
 
 
 def _rules(told: RuleList) -> list[str]:
-    heads, shown = ["if", "then"], [[chips(rule.conditions), escape(str(rule.label))] for rule in told.rules]
+    # Where nobody can be, by the released counts, nothing is strong.
+    held = [rule for rule in told.rules if not told.rules.counted or _is_held(rule)]
+    heads = ["if", "then"]
+    shown = [[chips(rule.conditions or ["always"]), escape(str(rule.label))] for rule in held]
     if told.rules.counted:
         heads += ["confidence", "rows"]
-        shown = [[*row, *_numbers(rule)] for row, rule in zip(shown, told.rules, strict=True)]
+        shown = [[*row, *_numbers(rule)] for row, rule in zip(shown, held, strict=True)]
     return [f'<div class="card">{table(heads, shown, [2, 3])}</div>']
+
+
+def _is_held(rule: Rule) -> bool:
+    """Whether a rule's noisy rows say that it has any."""
+    known = rule.support is not None and rule.support_sd is not None and rule.confidence is not None
+    return known and (rule.support or 0) > SURE * (rule.support_sd or 0)
 
 
 def _numbers(rule: Rule) -> list[str]:
@@ -223,7 +240,7 @@ def _numbers(rule: Rule) -> list[str]:
 
 
 def _tree(told: TreePicture) -> list[str]:
-    return [figure(svg_of(draw_tree(told.tree)), wide=True)]
+    return [figure(page_svg(draw_tree(told.tree)), wide=True)]
 
 
 BODIES: Mapping[type[Section], Callable[[Any], list[str]]] = {

@@ -9,9 +9,21 @@ import numpy as np
 from privet.kernels.predict import probabilities
 from privet.model.rules import places
 from privet.model.sections import FeatureShapes
-from privet.model.words import written
-from privet.pictures.style import BLUE, FAINT, GRID, INK, SOFT, clean, label_colour, new_figure, plain
-from privet.schema import Categorical, Continuous, Target
+from privet.model.words import condition_text, written
+from privet.pictures.style import (
+    BLUE,
+    FAINT,
+    GRID,
+    INK,
+    SOFT,
+    WASH,
+    Spot,
+    clean,
+    label_colour,
+    new_figure,
+    plain,
+)
+from privet.schema import Categorical, Continuous, Moment, Target
 
 SURE = 2.0
 """Standard deviations of noise that a band shows on either side."""
@@ -60,6 +72,41 @@ class Shapes:
         else:
             self._draw_range(axes, told, self._edges(feature, told), values, bands, shares, shown)
 
+    def spots(self, feature: int) -> list[Spot]:
+        """What each bin of a feature's picture tells whoever points at it."""
+        told, place = self.schema.features[feature], self.told.bins.slices[feature]
+        bins, shares = feature_bins(self.told, feature), self.told.bin_shares[place]
+        values, bands = self.effects.single[place], SURE * self.effects.bands[place]
+        texts = [
+            f"{condition_text(told, bins == b) or told.name}: {self._told(values[b], bands[b])}; "
+            f"{shares[b]:.1%} of the rows"
+            for b in range(len(values))
+        ]
+        if isinstance(told, Categorical):
+            order = self._order(told, values, shares)
+            return [
+                Spot((self.low, self.high), (line - 0.5, line + 0.5), texts[b])
+                for line, b in enumerate(order.tolist())
+            ]
+        edges = self._edges(feature, told)
+        ends = [*zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+        if len(values) > len(ends):
+            width = edges[-1] - edges[0]
+            ends.append((float(edges[-1]), float(edges[-1] + 0.2 * width)))
+        return [Spot(x, (self.low, self.high), text) for x, text in zip(ends, texts, strict=True)]
+
+    def _told(self, value: np.ndarray, band: float) -> str:
+        """What an average row with these values is told, and within which range the noise leaves it."""
+        if self.number:
+            return f"{value[0]:+,.4g} ± {band:,.2g}"
+        scores = self.effects.base + np.stack([value - band, value, value + band])
+        chances = probabilities(scores, len(self.names))
+        if self.binary:
+            low, middle, high = chances[:, 1]
+            return f"{self.names[1]} {middle:.1%}, {low:.1%} to {high:.1%}"
+        best = np.argsort(-chances[1])[:3]
+        return ", ".join(f"{self.names[k]} {chances[1, k]:.1%}" for k in best)
+
     def draw_pair(self, axes: Any, pair: tuple[int, int], score: int) -> None:
         """What two features do together beyond what each does alone, for one score."""
         from matplotlib.colors import LinearSegmentedColormap
@@ -67,11 +114,15 @@ class Shapes:
         value = self.effects.pairs[pair][:, :, score]
         clean(axes)
         axes.grid(visible=False)
-        ramp = LinearSegmentedColormap.from_list("effect", [label_colour(0, 2), "white", label_colour(1, 2)])
+        ends = [_rgb(label_colour(label, 2)) for label in (0, 1)]
+        # In between nothing is drawn: the page shows through, whatever its theme.
+        ramp = LinearSegmentedColormap.from_list(
+            "effect", [(*ends[0], 1), (*ends[0], 0), (*ends[1], 0), (*ends[1], 1)]
+        )
         most = max(float(np.abs(value).max()), 1e-9)
         axes.pcolormesh(
             _cumulated(self._shares(pair[0])), _cumulated(self._shares(pair[1])), value.T,
-            cmap=ramp, vmin=-most, vmax=most, edgecolors="face", linewidth=0.3,
+            cmap=ramp, vmin=-most, vmax=most, edgecolors="none", antialiased=False,
         )  # fmt: skip
         for axis, j in zip((axes.xaxis, axes.yaxis), pair, strict=True):
             axis.set_ticks(*self._quantile_ticks(j))
@@ -121,20 +172,29 @@ class Shapes:
             )
             axes.stairs(line, edges, baseline=None, color=self._colour(score), linewidth=1.8)
         axes.set_xlim(edges[0], edges[-1])
-        axes.locator_params(axis="x", nbins=6)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        if isinstance(feature, Moment):
+            axes.set_xticks(*_dated(feature, float(edges[0]), float(edges[-1])))
+        else:
+            axes.locator_params(axis="x", nbins=6)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         if len(values) > n:
-            self._draw_missing(axes, edges, values[n], bands[n], shown)
+            self._draw_missing(axes, feature, edges, values[n], bands[n], shown)
         if not self.binary:
             self._legend(axes, shown)
 
     def _draw_missing(
-        self, axes: Any, edges: np.ndarray, value: np.ndarray, band: float, shown: list[int]
+        self,
+        axes: Any,
+        feature: Continuous,
+        edges: np.ndarray,
+        value: np.ndarray,
+        band: float,
+        shown: list[int],
     ) -> None:
         """Missing values stand apart, to the right of a gap."""
         width = edges[-1] - edges[0]
         place = edges[-1] + 0.1 * width
-        axes.axvspan(edges[-1], place + 0.1 * width, color="#f5f7fa", zorder=0, linewidth=0)
+        axes.axvspan(edges[-1], place + 0.1 * width, color=WASH, zorder=0, linewidth=0)
         for score in shown:
             axes.errorbar(
                 place,
@@ -155,7 +215,15 @@ class Shapes:
             fontsize=7,
         )
         axes.set_xlim(edges[0], place + 0.1 * width)
-        axes.set_xticks([tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[-1]])
+        kept = [
+            (tick, label.get_text())
+            for tick, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+            if edges[0] <= tick <= edges[-1]
+        ]
+        if isinstance(feature, Moment):
+            axes.set_xticks(*map(list, zip(*kept, strict=True)))
+        else:
+            axes.set_xticks([tick for tick, _ in kept])
 
     def _draw_categories(
         self,
@@ -167,9 +235,7 @@ class Shapes:
         shown: list[int],
     ) -> None:
         names = feature.names + ["missing"] * feature.missing
-        order = np.arange(len(values)) if feature.ordered else np.argsort(values[:, shown[-1]], kind="stable")
-        frequent = np.argsort(-shares)[:MOST_CATEGORIES]
-        order = np.array([i for i in order if i in frequent])
+        order = self._order(feature, values, shares)
         self._scale(axes.xaxis)
         axes.set_xlim(self.low, self.high)
         axes.grid(axis="y", visible=False)
@@ -192,6 +258,13 @@ class Shapes:
             )  # fmt: skip
         if not self.binary:
             self._legend(axes, shown)
+
+    def _order(self, feature: Categorical, values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """The frequent categories in the order that they are drawn in, from below."""
+        by = values[:, self._shown(values, shares)[-1]]
+        order = np.arange(len(values)) if feature.ordered else np.argsort(by, kind="stable")
+        frequent = np.argsort(-shares)[:MOST_CATEGORIES]
+        return np.array([i for i in order if i in frequent], np.int64)
 
     def _scale(self, axis: Any) -> None:
         """Ticks in chances of the second label, in factors of a label's odds, or in the target's own unit."""
@@ -259,6 +332,10 @@ def draw_importances(axes: Any, names: list[str], importances: np.ndarray, noise
     axes.spines[["left", "bottom"]].set_visible(False)
     speaks = importances > noise
     axes.barh(lines, importances[order], height=0.62, color=[BLUE if speaks[i] else FAINT for i in order])
+    total, far = max(float(importances.sum()), 1e-12), 0.01 * max(float(importances.max(initial=0)), 1e-12)
+    for line, i in zip(lines, order, strict=True):
+        end = max(importances[i], noise[i]) + far
+        axes.text(end, line, f"{importances[i] / total:.0%}", va="center", color=SOFT, fontsize=7)
     axes.vlines(noise[order], lines - 0.42, lines + 0.42, color=INK, linewidth=1.2)
     axes.set_yticks(lines, [plain(names[i], LONGEST) for i in order])
     axes.set_xticks([])
@@ -282,6 +359,17 @@ def draw_overview(shapes: Shapes, most: int = 8) -> Any:
     for axes in grid[len(order) + 1 :]:
         axes.axis("off")
     return figure
+
+
+def _dated(feature: Moment, low: float, high: float) -> tuple[list[float], list[str]]:
+    """Ticks of an axis of days or moments: years where there are several, else three dates."""
+    first, last = int(feature.shown(low)[:4]) + 1, int(feature.shown(high)[:4])
+    years = range(first, last + 1, -(-(last - first + 1) // 5))
+    if len(years) < 2:
+        places = np.linspace(low, high, 4)[:3].tolist()
+        return places, [feature.shown(place) for place in places]
+    places = [feature.number(f"{year:04}-01-01") for year in years]
+    return [place for place in places if place is not None], [f"{year}" for year in years]
 
 
 def _cumulated(shares: np.ndarray) -> np.ndarray:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,12 @@ from privet.errors import PrivetError
 
 INK, SOFT, FAINT, GRID = "#1f2933", "#7b8794", "#cbd2d9", "#e4e7eb"
 BLUE, ORANGE = "#1f6f8b", "#c8553d"
+WASH = "#f5f7fa"
+ON_COLOUR = "#1f292f"
+"""Ink on a coloured ground, which is the same in the dark."""
+
+BY_THEME = {INK: "ink", SOFT: "soft", FAINT: "line", GRID: "faint", BLUE: "blue", WASH: "wash"}
+"""Colours that a page chooses by its theme, and what it calls them."""
 LABEL_COLOURS = (
     "#1f6f8b", "#c8553d", "#6a994e", "#8e6c8a", "#d4a017",
     "#3d5a80", "#b5838d", "#2a9d8f", "#7f5539", "#5e548e",
@@ -86,6 +94,15 @@ def _any_letters() -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class Spot:
+    """A rectangle of a picture, in its axes' own units, that tells something to whoever points at it."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    text: str
+
+
 def svg_of(figure: Any) -> str:
     """A figure as an SVG element that can stand in a page, the same each time it is drawn."""
     from matplotlib import rc_context
@@ -95,3 +112,22 @@ def svg_of(figure: Any) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def page_svg(figure: Any, spots: Iterable[Spot] = ()) -> str:
+    """The same with the colours of the page's theme, and with spots on the first axes of the figure."""
+    text = svg_of(figure)
+    for colour, name in BY_THEME.items():
+        text = text.replace(colour, f"var(--{name}, {colour})")
+    return text.replace("</svg>", "".join(_spot(figure, spot) for spot in spots) + "</svg>")
+
+
+def _spot(figure: Any, spot: Spot) -> str:
+    """Drawn over the picture, in points from its upper left corner."""
+    corners = figure.axes[0].transData.transform(list(zip(spot.x, spot.y, strict=True))) * 72 / figure.dpi
+    (left, right), (low, high) = (sorted(part) for part in corners.T.tolist())
+    top = figure.get_figheight() * 72 - high
+    return (
+        f'<rect class="spot" x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" '
+        f'height="{high - low:.2f}"><title>{escape(spot.text)}</title></rect>'
+    )

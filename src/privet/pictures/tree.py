@@ -8,7 +8,7 @@ from typing import Any
 
 from privet.model import released
 from privet.model.tree import DEEPEST_TEXT, Node, ShownTree, nested
-from privet.pictures.style import FAINT, INK, SOFT, blended, label_colour, new_figure, plain
+from privet.pictures.style import FAINT, ON_COLOUR, SOFT, blended, label_colour, new_figure, plain
 
 WIDTH, HEIGHT, LINE = 1.75, 0.55, 0.145
 """Inches of a node: its column, the gap below it, and a line of text."""
@@ -144,9 +144,10 @@ def _draw(axes: Any, box: Box, tops: list[float], n_labels: int) -> None:
     )  # fmt: skip
     shape.set_boxstyle("round", pad=PAD, rounding_size=0.08)
     axes.add_patch(shape)
-    lines = [(text, INK, "bold") for text in box.condition] + [(text, INK, "normal") for text in said.lines]
+    lines = [(text, ON_COLOUR, "bold") for text in box.condition]
+    lines += [(text, ON_COLOUR, "normal") for text in said.lines]
     if box.node.hidden:
-        lines.append((f"… {box.node.hidden:,} leaves below", SOFT, "normal"))
+        lines.append((f"… {box.node.hidden:,} leaves below", ON_COLOUR, "normal"))
     for i, (text, ink, weight) in enumerate(lines):
         place = (x, top - (i + 0.5) * LINE)
         axes.text(
