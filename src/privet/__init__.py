@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PrivateScore,
         PrivateSelection,
         private_score,
+        private_threshold,
     )
     from privet.exports import export_onnx, export_sql
     from privet.model import (
@@ -107,6 +108,7 @@ __all__ = [
     "plot_tree",
     "predict_into",
     "private_score",
+    "private_threshold",
     "protect",
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.schema import Schema, Target
+from privet.schema import Label, Schema, Target
 from privet.structure import (
     MAX_DEPTH,
     MAX_LEAVES,
@@ -19,10 +19,11 @@ from privet.structure import (
     LeafVotes,
     LevelTrees,
     MultiwayTrees,
-    Predictor,
+    Scored,
     Splits,
     Structure,
     Views,
+    Weighed,
 )
 
 MAX_OBLIVIOUS_LEAVES = 256
@@ -108,13 +109,19 @@ def check_additive(additive: Additive, schema: Schema) -> None:
     _require(bool(np.all(furthest < additive.leaves.shape[1])), "turns")
 
 
-def check_predictor(predictor: Predictor, schema: Schema) -> None:
+def check_predictor(predictor: Scored, schema: Schema) -> None:
     """Refuse what could send a row anywhere but to one leaf a tree, or is not arrays alone."""
     # No subclass: it could bring code along.
+    if type(predictor) is Weighed:
+        _require(isinstance(schema.label, Label), "kind of predictor")
+        _types(predictor, odds=np.float64, choice=np.float64)
+        _require(predictor.odds.shape == predictor.choice.shape == (schema.n_labels,), "weights")
+        predictor = predictor.predictor
     _require(type(predictor) in (LeafVotes, Additive), "kind of predictor")
     if isinstance(predictor, Additive):
         check_additive(predictor, schema)
         return
+    assert isinstance(predictor, LeafVotes)
     trees, values = predictor.trees, predictor.values
     n_labels = 1 if isinstance(schema.label, Target) else schema.n_labels
     _require(type(trees) in (CompleteTrees, MultiwayTrees), "kind of trees")

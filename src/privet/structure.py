@@ -302,8 +302,33 @@ class LeafVotes:
 
 Structure = CompleteTrees | MultiwayTrees | LevelTrees
 
+
 Predictor = LeafVotes | Additive
 """All that predictions are made of: arrays, no code."""
 
-STRUCTURES = frozenset({Views, CompleteTrees, MultiwayTrees, LevelTrees, Splits, Bins, Additive, LeafVotes})
+
+@dataclass(frozen=True)
+class Weighed:
+    """A predictor of labels whose shares are weighed.
+
+    Attributes
+    ----------
+    predictor : LeafVotes or Additive
+    odds : float64 (labels,)
+        By which shares are multiplied before they are told.
+    choice : float64 (labels,)
+        By which they are multiplied once more before the largest names a label.
+    """
+
+    predictor: Predictor
+    odds: np.ndarray
+    choice: np.ndarray
+
+
+Scored = Predictor | Weighed
+"""The same, weighed perhaps: what rows are asked about."""
+
+STRUCTURES = frozenset(
+    {Views, CompleteTrees, MultiwayTrees, LevelTrees, Splits, Bins, Additive, LeafVotes, Weighed}
+)
 """All shapes that a question may be about."""

@@ -63,6 +63,7 @@ COMMANDS = {
     "fit": "fit",
     "predict": "model",
     "score": "score",
+    "threshold": "threshold",
     "describe": "model",
     "explain": "explain",
     "export": "export",

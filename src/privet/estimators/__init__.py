@@ -12,6 +12,7 @@ from privet.estimators.count_forest import CountForestClassifier
 from privet.estimators.regressors import REGRESSORS, BoostingRegressor
 from privet.estimators.score import PrivateScore, private_score
 from privet.estimators.selection import PrivateRegressorSelection, PrivateSelection
+from privet.estimators.threshold import private_threshold
 
 __all__ = [
     "CLASSIFIERS",
@@ -27,4 +28,5 @@ __all__ = [
     "PrivateScore",
     "PrivateSelection",
     "private_score",
+    "private_threshold",
 ]

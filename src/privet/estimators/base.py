@@ -264,8 +264,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row."""
-        shares = self.predict_proba(X)
-        return np.asarray(self.classes_[shares.argmax(axis=1)])
+        rows = self._rows(X)
+        best = self.model_.best(self.model_.shares(rows))
+        return np.asarray(self.classes_[np.argsort(self._order)[best]])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from privet.estimators.base import PrivateClassifier
 from privet.estimators.count_forest import CountForestClassifier
 from privet.estimators.start import StartedEstimator
+from privet.estimators.weighted import WeightedClassifier
 from privet.learners.boosting import Boosting
 from privet.learners.counting_tree import CountingTree
 from privet.learners.greedy_forest import GreedyForest
@@ -15,22 +16,22 @@ from privet.learners.majority_forest import MajorityForest
 
 
 @dataclass(eq=False, repr=False)
-class BoostingClassifier(StartedEstimator, PrivateClassifier, Boosting):
+class BoostingClassifier(StartedEstimator, WeightedClassifier, Boosting):
     __doc__ = Boosting.__doc__
 
 
 @dataclass(eq=False, repr=False)
-class CountingTreeClassifier(PrivateClassifier, CountingTree):
+class CountingTreeClassifier(WeightedClassifier, CountingTree):
     __doc__ = CountingTree.__doc__
 
 
 @dataclass(eq=False, repr=False)
-class GreedyForestClassifier(PrivateClassifier, GreedyForest):
+class GreedyForestClassifier(WeightedClassifier, GreedyForest):
     __doc__ = GreedyForest.__doc__
 
 
 @dataclass(eq=False, repr=False)
-class GreedyTreeClassifier(PrivateClassifier, GreedyTree):
+class GreedyTreeClassifier(WeightedClassifier, GreedyTree):
     __doc__ = GreedyTree.__doc__
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from privet.errors import BudgetError, QuestionError
-from privet.estimators.base import PrivateClassifier
+from privet.estimators.weighted import WeightedClassifier
 from privet.learners.count_forest import ROWS, CountForest
 from privet.model import CountForest as CountModel
 from privet.privacy import Account, Protected
@@ -19,7 +19,7 @@ from privet.structure import MultiwayTrees
 
 
 @dataclass(eq=False, repr=False)
-class CountForestClassifier(PrivateClassifier, CountForest):
+class CountForestClassifier(WeightedClassifier, CountForest):
     __doc__ = CountForest.__doc__
 
     _batch = None

@@ -136,12 +136,12 @@ def private_score(
     """
     if metric is not None:
         check_metric(metric)
-    found = _released(model)
+    found = released_model(model)
     metric = metric or usual_metric(found.schema)
     check_metric(metric, found.schema)
-    protected = _protected(X, y, found.schema, schema, account, Budget(epsilon), unit)
-    check_predictor(found.predictor, protected.schema)
-    estimate = ask_score(protected, found.predictor, metric, Budget(epsilon).epsilon)
+    protected = held_out(X, y, found.schema, schema, account, Budget(epsilon), unit)
+    check_predictor(found.scored, protected.schema)
+    estimate = ask_score(protected, found.scored, metric, Budget(epsilon).epsilon)
     receipt = protected.receipt
     return PrivateScore(
         metric,
@@ -157,7 +157,7 @@ def private_score(
     )
 
 
-def _released(model: Any) -> Model:
+def released_model(model: Any) -> Model:
     """What an estimator released, or a released model itself."""
     if isinstance(model, PrivateEstimator):
         check_is_fitted(model)
@@ -171,7 +171,7 @@ def _released(model: Any) -> Model:
     )
 
 
-def _protected(
+def held_out(
     X: Any, y: Any, known: Schema, schema: Any, account: Account | None, budget: Budget, unit: Any
 ) -> Protected:
     """Rows read as the model's were: what its contract left open is as it was found then."""

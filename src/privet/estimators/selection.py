@@ -98,7 +98,7 @@ class Selection(PrivateEstimator):
             "eta": float(self.eta),
         }
         # The best run's model, under the card of the whole selection.
-        card = stamp({**model.card.learner, **chosen})
+        card = replace(stamp({**model.card.learner, **chosen}), changes=model.card.changes)
         paid = {"epsilon": card.epsilon, "receipt": card.receipt}
         card = replace(card, batches=[{**batch, **paid} for batch in model.card.batches])
         best.made.model_ = released = replace(model, card=card)
@@ -250,7 +250,7 @@ def _run(
     else:
         estimator.fit(learnt)
     rows = held_out.under(estimator.model_.schema)
-    value = ask_score(rows, estimator.model_.predictor, metric, epsilon).value
+    value = ask_score(rows, estimator.model_.scored, metric, epsilon).value
     return estimator, larger_is_better(metric, value)
 
 

@@ -15,7 +15,9 @@ import numpy as np
 from privet.data.values import Lookup
 from privet.errors import PrivetError
 from privet.kernels.predict import LEAST_SHARE, RARE, SHARPNESS
+from privet.model.labels import LabelModel
 from privet.model.protocol import Model
+from privet.model.weights import Weights
 from privet.schema import Categorical, Feature, Schema
 from privet.structure import Additive, CompleteTrees, LeafVotes, MultiwayTrees
 from privet.version import __version__
@@ -45,7 +47,11 @@ def export_onnx(model: Model, path: str | Path) -> None:
         shares = _probabilities(graph, _scores(graph, predictor, codes), schema.n_labels)
     else:
         shares = _vote_shares(graph, _votes(graph, predictor, codes), predictor)
-    graph.save(schema, shares, Path(path))
+    weights = model.weights if isinstance(model, LabelModel) else Weights()
+    if weights.odds:
+        shares = _normalised(graph, graph("Mul", shares, graph.doubles(weights.odds)), schema.n_labels)
+    compared = graph("Mul", shares, graph.doubles(weights.choice)) if weights.choice else shares
+    graph.save(schema, shares, compared, Path(path))
 
 
 def _onnx() -> Any:
@@ -116,11 +122,11 @@ class _Graph:
         cell = self("Min", cell, self.integers(feature.n_cells - 1))
         return self("Where", absent, self.integers(feature.n_cells), cell)
 
-    def save(self, schema: Schema, shares: str, path: Path) -> None:
-        """Add the outputs, and write the graph."""
+    def save(self, schema: Schema, shares: str, compared: str, path: Path) -> None:
+        """Add the outputs, the label by what is ``compared``, and write the graph."""
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         order = np.argsort(np.array(schema.classes))
-        best = self("ArgMax", self("Gather", shares, self.integers(order), axis=1), axis=1, keepdims=0)
+        best = self("ArgMax", self("Gather", compared, self.integers(order), axis=1), axis=1, keepdims=0)
         values = np.array(schema.classes)[order]
         text = values.dtype.kind == "U"
         label = self.picked(self.constant(values, object if text else values.dtype), best)

@@ -15,9 +15,11 @@ import numpy as np
 from privet.data.values import Lookup
 from privet.errors import PrivetError, QuestionError
 from privet.kernels.predict import LEAST_SHARE, RARE, SHARPNESS
+from privet.model.labels import LabelModel
 from privet.model.protocol import Model
 from privet.model.rules import branch
 from privet.model.tree import children
+from privet.model.weights import Weights
 from privet.schema import Categorical, Continuous, Date, DateTime, Feature, Schema
 from privet.structure import Additive, CompleteTrees, LeafVotes
 
@@ -59,7 +61,7 @@ def export_sql(model: Model, table: str, dialect: str = "duckdb", keep: Sequence
         steps.append(f"step{i} AS (\n  SELECT {_listed(columns)}\n  FROM {source}\n)")
         source = f"step{i}"
     last = [f"{alias} AS {quoted(column)}" for column, alias in zip(keep, kept, strict=True)]
-    last.append(f"{_best(schema, literal)} AS {quoted('prediction')}")
+    last.append(f"{_best(schema, literal, _weights(model).choice)} AS {quoted('prediction')}")
     last += [f"p{k} AS {quoted(f'share_{value}')}" for k, value in enumerate(schema.classes)]
     return f"WITH {', '.join(steps)}\nSELECT {_listed(last)}\nFROM {source}\n"
 
@@ -139,6 +141,13 @@ def _steps(model: Model) -> Iterator[Step]:
         yield from _link_steps(predictor.n_scores, schema.n_labels)
     else:
         yield from _vote_steps(predictor, schema)
+    if odds := _weights(model).odds:
+        yield [f"p{k} * {_number(weight)} AS w{k}" for k, weight in enumerate(odds)]
+        yield from _share_steps(len(odds))
+
+
+def _weights(model: Model) -> Weights:
+    return model.weights if isinstance(model, LabelModel) else Weights()
 
 
 def _score_steps(additive: Additive, schema: Schema) -> Iterator[Step]:
@@ -266,9 +275,10 @@ def _looked_up(code: str, table: np.ndarray) -> str:
     return half(0, len(runs))
 
 
-def _best(schema: Schema, literal: Callable[[Any], str]) -> str:
-    """The label with the largest share, of equals the one that sorts first."""
-    shares = ", ".join(f"p{k}" for k in range(schema.n_labels))
+def _best(schema: Schema, literal: Callable[[Any], str], choice: Sequence[float]) -> str:
+    """The label with the largest share, weighed perhaps, of equals the one that sorts first."""
+    weighed = [f"(p{k} * {_number(choice[k])})" if choice else f"p{k}" for k in range(schema.n_labels)]
+    shares = ", ".join(weighed)
     order = np.argsort(np.array(schema.classes)).tolist()
-    cases = [f"WHEN p{k} >= GREATEST({shares}) THEN {literal(schema.classes[k])}" for k in order]
+    cases = [f"WHEN {weighed[k]} >= GREATEST({shares}) THEN {literal(schema.classes[k])}" for k in order]
     return f"CASE {' '.join(cases)} END"

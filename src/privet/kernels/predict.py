@@ -13,7 +13,7 @@ from privet.compiled import quiet
 from privet.kernels.score import score
 from privet.kernels.vote import vote
 from privet.schema import Scalar, Target
-from privet.structure import LeafVotes, Predictor
+from privet.structure import LeafVotes, Predictor, Scored, Weighed
 
 SHARPNESS = 2.0
 """Trees agree with each other more than chance; their mean is too timid by about this factor in log-odds."""
@@ -25,8 +25,10 @@ RARE = 0.05
 
 
 @quiet
-def row_shares(predictor: Predictor, codes: np.ndarray, n_labels: int) -> np.ndarray:
+def row_shares(predictor: Scored, codes: np.ndarray, n_labels: int) -> np.ndarray:
     """Share of each label for each row, ``(rows, labels)``; ``codes`` is ``(features, rows)``."""
+    if isinstance(predictor, Weighed):
+        return normalised(row_shares(predictor.predictor, codes, n_labels) * predictor.odds)
     if isinstance(predictor, LeafVotes):
         votes = vote(predictor.trees, codes, predictor.values)
         return vote_shares(votes, predictor.trees.n_trees, predictor.prior)
@@ -41,6 +43,12 @@ def row_numbers(predictor: Predictor, codes: np.ndarray, target: Target) -> np.n
     else:
         found = score(predictor, codes)[:, 0]
     return np.where(found == found, np.clip(found, target.lower, target.upper), target.lower)
+
+
+@quiet
+def to_choose(predictor: Scored, shares: np.ndarray) -> np.ndarray:
+    """Shares as they are compared to name a label."""
+    return shares * predictor.choice if isinstance(predictor, Weighed) else shares
 
 
 def best_labels(shares: np.ndarray, values: Sequence[Scalar]) -> np.ndarray:

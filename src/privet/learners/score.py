@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
+from typing import Any
 
 from privet.errors import QuestionError
 from privet.learners.score_estimate import Estimate
@@ -19,7 +20,7 @@ from privet.learners.score_ranks import auc, average_precision
 from privet.privacy import Protected
 from privet.privacy.questions.scores import LOSSES
 from privet.schema import Label, Schema, Target
-from privet.structure import Predictor
+from privet.structure import Scored
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Metric:
         Of which models it is a score.
     """
 
-    ask: Callable[[Protected, Predictor, Fraction], Estimate]
+    ask: Callable[[Protected, Any, Fraction], Estimate]
     lowest: float = 0.0
     highest: float = 1.0
     is_loss: bool = False
@@ -74,7 +75,7 @@ def usual_metric(schema: Schema) -> str:
     return next(name for name, metric in METRICS.items() if isinstance(schema.label, metric.predicts))
 
 
-def ask_score(protected: Protected, predictor: Predictor, metric: str, epsilon: Fraction) -> Estimate:
+def ask_score(protected: Protected, predictor: Scored, metric: str, epsilon: Fraction) -> Estimate:
     """Ask protected rows for a score; its interval is cut to what it can be."""
     of = METRICS[metric]
     asked = of.ask(protected, predictor, epsilon)

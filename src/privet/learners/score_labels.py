@@ -12,24 +12,24 @@ from privet.answers import NoisyCounts
 from privet.learners.score_estimate import WIDTH, CurvePoint, Estimate, margin_of
 from privet.privacy import Cost, Protected
 from privet.privacy.questions.scores import PredictedRows, Reliability
-from privet.structure import Predictor
+from privet.structure import Scored
 
 UNIT = float(Reliability.change(Cost.pure(1)).l1)
 """What a row adds to the sums of shares."""
 
 
-def f1(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def f1(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """F1 of the second of two labels, or the mean over more."""
     return _asked(protected, predictor, epsilon, mean_f1)
 
 
-def balanced_accuracy(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def balanced_accuracy(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Mean over the labels of the share of their rows that is predicted right."""
     return _asked(protected, predictor, epsilon, mean_recall)
 
 
 def _asked(
-    protected: Protected, predictor: Predictor, epsilon: Fraction, score: Callable[[np.ndarray], np.ndarray]
+    protected: Protected, predictor: Scored, epsilon: Fraction, score: Callable[[np.ndarray], np.ndarray]
 ) -> Estimate:
     noisy = protected.ask(PredictedRows(predictor), Cost.pure(epsilon))
     rows = noisy.values.astype(float)
@@ -55,7 +55,7 @@ def mean_recall(rows: np.ndarray) -> np.ndarray:
     return np.asarray((recall * there).sum(axis=1) / np.maximum(there.sum(axis=1), 1))
 
 
-def calibration_error(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def calibration_error(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Mean difference over ten equal bins between the share that is told and that of rows as told."""
     return reliability(protected.ask(Reliability(predictor), Cost.pure(epsilon)))
 

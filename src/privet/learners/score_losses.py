@@ -9,26 +9,26 @@ from privet.answers import NoisyCounts
 from privet.learners.score_estimate import WIDTH, Estimate
 from privet.privacy import Cost, Protected
 from privet.privacy.questions.scores import LOSSES, Losses
-from privet.structure import Predictor
+from privet.structure import Scored
 
 
-def accuracy(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def accuracy(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Share of rows whose label is predicted."""
     value, low, high, rows, _ = _asked(protected, predictor, "errors", epsilon)
     return Estimate(1 - value, 1 - high, 1 - low, rows)
 
 
-def log_loss(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def log_loss(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Mean log loss, each cut at 7 nats."""
     return _asked(protected, predictor, "log loss", epsilon)
 
 
-def brier(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def brier(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Mean of half the squared distance of the shares from the label."""
     return _asked(protected, predictor, "squared error", epsilon)
 
 
-def _asked(protected: Protected, predictor: Predictor, loss: str, epsilon: Fraction) -> Estimate:
+def _asked(protected: Protected, predictor: Scored, loss: str, epsilon: Fraction) -> Estimate:
     return mean_loss(protected.ask(Losses(predictor, loss), Cost.pure(epsilon)), loss)
 
 

@@ -12,7 +12,7 @@ from privet.learners.score_estimate import WIDTH, Estimate, margin_of
 from privet.privacy import Cost, Protected
 from privet.privacy.question import pure_only
 from privet.privacy.questions.scores import ScoreRows
-from privet.structure import Predictor
+from privet.structure import Scored
 
 CELL_SHARE = Fraction(1, 5)
 """Share of the budget that finds where the scores lie, before their bins are asked."""
@@ -22,7 +22,7 @@ WITHIN = (np.arange(8) + 0.5) / 8
 
 
 def asked_rows(
-    protected: Protected, predictor: Predictor, epsilon: Fraction
+    protected: Protected, predictor: Scored, epsilon: Fraction
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Noisy rows by bin of each ranked label's share, without and with it; variances; bin of each cell.
 
@@ -41,7 +41,7 @@ def asked_rows(
     return noisy.values / weights, noisy.variance / weights**2, bins
 
 
-def auc(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def auc(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Area under the ROC curve; of more than two labels the mean over them."""
     _check_ranked(protected, "ROC curve")
     rows, variances, _ = asked_rows(protected, predictor, epsilon)
@@ -50,7 +50,7 @@ def auc(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estima
     return Estimate.about(value, margin, _n_rows(rows))
 
 
-def average_precision(protected: Protected, predictor: Predictor, epsilon: Fraction) -> Estimate:
+def average_precision(protected: Protected, predictor: Scored, epsilon: Fraction) -> Estimate:
     """Mean precision over rows that have the label, from the highest score down; of more labels the mean."""
     _check_ranked(protected, "precision and recall")
     rows, variances, _ = asked_rows(protected, predictor, epsilon)

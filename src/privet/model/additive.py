@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -93,6 +93,35 @@ class AdditiveShapes(ReleasedModel):
         """
         codes = encode(open_table(source, self.schema), self.schema, with_label=False).features
         return explanation(self, codes, score(self.additive, codes))
+
+    def with_shape(self, feature: str, values: Any) -> Self:
+        """The same model with another shape of a feature, which the card names; costs nothing.
+
+        Trees that look at the feature stay as they are.
+
+        Parameters
+        ----------
+        feature : str
+        values : array (bins,) or (bins, scores)
+            What each bin adds to the scores: the column ``released`` of `shapes_frame`, changed.
+        """
+        names = list(self.schema.feature_names)
+        if feature not in names:
+            raise QuestionError(f"there is no feature {feature!r}.", f"features are {', '.join(names)}.")
+        where = self.additive.bins.slices[names.index(feature)]
+        shapes = self.additive.shapes.copy()
+        try:
+            given = np.array(values, float)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        given = given[:, None] if given.ndim == 1 else given
+        if given.shape != shapes[where].shape or not np.isfinite(given).all():
+            raise QuestionError(
+                f"a shape of {feature} has {len(shapes[where])} bins.", "give each a number for each score."
+            )
+        shapes[where] = given
+        card = self.card.changed({"what": f"shape of {feature} set by hand"})
+        return replace(self, additive=replace(self.additive, shapes=shapes), card=card)
 
     def shapes_frame(self) -> pa.Table:
         """Shapes as a frame, a line a bin: see `privet.model.frames.shapes_frame`."""
@@ -204,6 +233,12 @@ class AdditiveModel(AdditiveShapes, LabelModel):
     """
 
     kind: ClassVar[str] = "additive"
+
+    @property
+    def label_shares(self) -> Sequence[float]:
+        """Shares of the labels, as they were released."""
+        shares = self.card.learner.get("shares")
+        return super().label_shares if shares is None else [float(share) for share in shares]
 
     @property
     def _predicted(self) -> dict[str, Any]:

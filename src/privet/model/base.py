@@ -18,7 +18,7 @@ from privet.model.rules import Rules
 from privet.model.tree import DEEPEST_TEXT, ShownTree, tree_text
 from privet.notebook import facts_html, plural
 from privet.schema import Scalar, Schema
-from privet.structure import Predictor
+from privet.structure import Predictor, Scored
 
 
 class ReleasedModel(ABC):
@@ -33,6 +33,11 @@ class ReleasedModel(ABC):
     @abstractmethod
     def predictor(self) -> Predictor:
         """What predictions are made of."""
+
+    @property
+    def scored(self) -> Scored:
+        """The same, as rows are asked about it behind the wall."""
+        return self.predictor
 
     @property
     def every_leaf(self) -> np.ndarray | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +47,8 @@ class PrivacyCard:
     start : dict
         What another model that this one starts from promises itself, and how far the rows bore it out; empty
         without one.
+    changes : list of dict
+        What was done to the model after it was learnt, oldest first: weights, thresholds, shapes.
     """
 
     epsilon: str
@@ -63,6 +65,11 @@ class PrivacyCard:
     batches: Sequence[Mapping[str, Any]] = field(default_factory=list)
     accounting: str = "zcdp"
     start: Mapping[str, Any] = field(default_factory=dict)
+    changes: Sequence[Mapping[str, Any]] = field(default_factory=list)
+
+    def changed(self, change: Mapping[str, Any]) -> PrivacyCard:
+        """The card of the same model after a change."""
+        return replace(self, changes=[*self.changes, dict(change)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain data."""
@@ -77,6 +84,7 @@ class PrivacyCard:
             *(("caveat", caveat) for caveat in self.caveats),
             *(("asked", line) for line in self.asked),
             *(("start", line) for line in _start(self.start)),
+            *(("changed", _change(change)) for change in self.changes),
             *(("party", line) for line in _parties(self.batches)),
             *(("batch", line) for line in _history(self.batches)),
             ("learner", ", ".join(f"{k}={self.learner[k]}" for k in _name_first(self.learner))),
@@ -123,6 +131,14 @@ def _parties(batches: Sequence[Mapping[str, Any]]) -> list[str]:
             lines += [", ".join([f"{batch['party']}: {_cost(batch)}", *more])]
             lines += [f"– {line}" for line in _parties(batch.get("parties", []))]
     return lines
+
+
+def _change(change: Mapping[str, Any]) -> str:
+    """What was done, and what it cost whom."""
+    if "by" not in change:
+        return str(change["what"])
+    same = ", as the model was: both costs add up" if change["same account"] else ""
+    return f"{change['what']}, by {change['by']}, ε={change['epsilon']} charged to {change['account']}{same}"
 
 
 def _start(start: Mapping[str, Any]) -> list[str]:

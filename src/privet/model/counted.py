@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +40,12 @@ class CountedModel(LabelModel):
     def kept(self) -> np.ndarray | None:
         """Nodes that are not pruned, ``(trees, nodes)``; None where no tree is."""
         return None
+
+    @property
+    def label_shares(self) -> Sequence[float]:
+        """Shares of the labels, as they were released."""
+        shares: list[float] = np.asarray(self.prior, float).tolist()
+        return shares
 
     @property
     def is_sparse(self) -> bool:

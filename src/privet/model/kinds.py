@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -11,9 +12,11 @@ from privet.model.additive import AdditiveModel, AdditiveNumbers
 from privet.model.counts import CountForest
 from privet.model.file import read_model
 from privet.model.forest import LabelForest
+from privet.model.labels import LabelModel
 from privet.model.protocol import Model
 from privet.model.rule_forest import RuleForest
 from privet.model.union import UnionForest
+from privet.model.weights import Weights
 
 M = TypeVar("M", bound=Model)
 
@@ -56,6 +59,9 @@ def load_model(path: str | Path, wanted: type[Any] | None = None) -> Any:
         raise ModelFileError(f"{str(path)!r} holds a {kind!r}, not a {wanted.kind!r}.", "give another file.")
     try:
         model = KINDS[kind].from_file(header, arrays)
+        if "weights" in header and isinstance(model, LabelModel):
+            weights = Weights.from_dict(header["weights"], model.schema.n_labels)
+            model = replace(model, weights=weights)
         model.card.rows()
     except (PrivetError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(

@@ -14,7 +14,7 @@ from privet.model.rules import Rules
 from privet.model.sections import Section
 from privet.model.tree import ShownTree
 from privet.schema import Scalar, Schema
-from privet.structure import Predictor
+from privet.structure import Predictor, Scored
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class Model(Protocol):
     @property
     def predictor(self) -> Predictor:
         """What predictions are made of: arrays, which the wall can evaluate too."""
+
+    @property
+    def scored(self) -> Scored:
+        """The same with all that is done to shares, as rows are asked about it behind the wall."""
 
     def predict(self, source: Any) -> np.ndarray:
         """A value for each row of a table."""

@@ -206,7 +206,7 @@ def _score(request: Request, rows: Protected, models: Models) -> dict[str, Any]:
     model = models(request.params["model"])
     if model.schema.fingerprint != rows.schema.fingerprint:
         raise QuestionError("this model has another schema than the table.", "score one that fits it.")
-    estimate = ask_score(rows, model.predictor, request.what, exact(request.params["epsilon"]))
+    estimate = ask_score(rows, model.scored, request.what, exact(request.params["epsilon"]))
     return {
         "metric": request.what,
         "value": estimate.value,

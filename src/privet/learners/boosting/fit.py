@@ -114,6 +114,7 @@ class Fit:
             "trees": n_trees,
             "depth": plan.depth if n_trees else 0,
             **told(schema),
+            **self.loss.facts(totals, n_rows),
         }
         card = self.given.stamp(sizes)
         if self.start:

@@ -132,6 +132,10 @@ class Labels:
         """Where boosting starts."""
         return Start.of(class_shares(totals, n_rows), totals.sd / n_rows)
 
+    def facts(self, totals: Totals, n_rows: float) -> dict[str, Any]:
+        """What a card says of the labels."""
+        return {"shares": [round(float(share), 6) for share in class_shares(totals, n_rows)]}
+
     def share_of(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Share of rows that have a label, not another, by the difference of their scores; its slope."""
         if self.n_labels <= 2:

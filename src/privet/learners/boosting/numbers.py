@@ -247,6 +247,10 @@ class Numbers:
             leaves=self.unit * additive.leaves,
         )
 
+    def facts(self, totals: Totals, n_rows: float) -> dict[str, Any]:
+        """What a card says of the numbers: nothing, their range is on the schema."""
+        return {}
+
     def model(
         self, additive: Additive, bin_shares: np.ndarray, bands: np.ndarray, schema: Schema, card: PrivacyCard
     ) -> AdditiveNumbers:

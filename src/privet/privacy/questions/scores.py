@@ -15,13 +15,16 @@ import numpy as np
 from privet.engines import Batch
 from privet.errors import QuestionError
 from privet.kernels import tally as kernel
-from privet.kernels.predict import row_shares
+from privet.kernels.predict import row_shares, to_choose
 from privet.privacy.budget import Cost
 from privet.privacy.laws import Change
 from privet.privacy.question import Counts, Terms
 from privet.schema import Schema
 from privet.soundness import check_predictor
-from privet.structure import Predictor
+from privet.structure import Scored
+
+SCORE_EDGES = kernel.CELL_EDGES
+"""Shares at which the cells of `ScoreRows` end."""
 
 LOSSES = {
     "errors": (1, 1),
@@ -47,7 +50,7 @@ class Losses(Counts):
 
     method = "noisy_losses"
     text = "{} of a model"
-    predictor: Predictor
+    predictor: Scored
     loss: str
 
     @staticmethod
@@ -68,7 +71,7 @@ class Losses(Counts):
         values, labels = terms.schema.classes, batch.labels
         shares = row_shares(self.predictor, batch.features, len(values))
         if self.loss == "errors":
-            exact = kernel.row_errors(shares, labels, values)
+            exact = kernel.row_errors(to_choose(self.predictor, shares), labels, values)
         else:
             of_row = kernel.row_losses if self.loss == "log loss" else kernel.row_squares
             exact = of_row(shares, labels)
@@ -86,16 +89,15 @@ class PredictedRows(Counts):
 
     method = "noisy_predicted_rows"
     text = "rows by prediction and label of a model"
-    predictor: Predictor
+    predictor: Scored
 
     def check(self, schema: Schema) -> None:
         check_predictor(self.predictor, schema)
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         values = terms.schema.classes
-        return kernel.count_predicted(
-            row_shares(self.predictor, batch.features, len(values)), batch.labels, values
-        )
+        shares = row_shares(self.predictor, batch.features, len(values))
+        return kernel.count_predicted(to_choose(self.predictor, shares), batch.labels, values)
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Reliability(Counts):
 
     method = "noisy_reliability"
     text = "shares by bin of a model"
-    predictor: Predictor
+    predictor: Scored
 
     @staticmethod
     def change(cost: Cost, *sizes: Any) -> Change:
@@ -147,7 +149,7 @@ class ScoreRows(Counts):
 
     method = "noisy_score_rows"
     text = "rows by score and label of a model"
-    predictor: Predictor
+    predictor: Scored
     bins: np.ndarray | None = None
 
     @staticmethod
