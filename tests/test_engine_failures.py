@@ -7,6 +7,7 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -350,3 +351,59 @@ def test_predictions_of_a_table_that_is_lost_leave_nothing(postgres, rows, many,
     with pytest.raises(SourceError, match="database was lost"):
         predict_into(model, many, tmp_path / "told.parquet")
     assert seen and not list(tmp_path.iterdir())
+
+
+def test_a_pass_that_was_given_up_does_not_stand_in_the_way_of_the_next(many, monkeypatch):
+    monkeypatch.setattr(files, "ROWS", 1000)
+    monkeypatch.setattr(batches, "BATCH", 1000)
+    behind = protected(many, Schema(WIDE.features, Label("y", [1, 2])))
+    for _ in range(3):
+        with pytest.raises(DataError, match="'y'"):
+            behind.noisy_count("filling = a", epsilon=1)
+
+
+DUCK = {
+    "amount": ("decimal(9,2)", "1.50"),
+    "vast": ("hugeint", "1e30"),
+    "small": ("utinyint", "3"),
+    "odd": ("double", "'nan'"),
+    "mood": ("enum('sad', 'ok')", "'ok'"),
+    "own": ("uuid", "'0af7cf2c-0000-4000-8000-000000000000'"),
+    "sure": ("boolean", "true"),
+    "born": ("date", "'2000-01-01'"),
+}
+
+
+def test_types_of_duckdb_mean_what_they_say(tmp_path):
+    with duckdb.connect(str(tmp_path / "odd.db")) as opened:
+        opened.execute(
+            f"CREATE TABLE odd ({', '.join(f'{name} {kind}' for name, (kind, _) in DUCK.items())}, y int)"
+        )
+        opened.execute(f"INSERT INTO odd VALUES ({', '.join(value for _, value in DUCK.values())}, 1)")
+        opened.execute("INSERT INTO odd (y) VALUES (0)")
+    numbers = [Continuous(name, 0, 10) for name in ("amount", "vast", "small", "odd")]
+    texts = [Categorical("mood", ["sad", "ok"]), Categorical("own", [DUCK["own"][1][1:-1]])]
+    features = [
+        *numbers,
+        *texts,
+        Categorical("sure", [False, True]),
+        Date("born", "1999-12-31", "2020-01-01"),
+    ]
+    schema = Schema(features, Label("y", [0, 1]))
+    values = {"amount": 1.5, "vast": 1e30, "small": 3, "odd": None, "mood": "ok", "own": DUCK["own"][1][1:-1]}
+    row = {**values, "sure": True, "born": datetime.date(2000, 1, 1), "y": 1}
+    frame = pd.DataFrame([row, {**dict.fromkeys(row), "y": 0}], dtype=object)
+    found = encode(open_table(f"duckdb:///{tmp_path}/odd.db?table=odd", schema), schema)
+    assert found.features.tolist() == encode(open_table(frame, schema), schema).features.tolist()
+
+
+@pytest.mark.parametrize(
+    "kind", ["integer[]", "struct(a integer)", "interval", "map(integer, integer)", "time"]
+)
+def test_types_of_duckdb_that_are_not_read_are_refused_before_anything_is_charged(kind, tmp_path, account):
+    with duckdb.connect(str(tmp_path / "bad.db")) as opened:
+        opened.execute(f"CREATE TABLE bad (x {kind}, y integer)")
+    for feature in (Continuous("x", 0, 1), Categorical("x", ["a"])):
+        with pytest.raises(DataError, match="'x' does not hold"):
+            protect(f"duckdb:///{tmp_path}/bad.db?table=bad", Schema([feature], Label("y", [0, 1])), account)
+    assert account.spent().epsilon == 0

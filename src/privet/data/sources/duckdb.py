@@ -25,11 +25,9 @@ SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "temp_directory": "",
+    "memory_limit": "256MB",  # which it fills with pages of the file
     "lock_configuration": "true",
 }
-
-TABLE_MEMORY, QUERY_MEMORY = "256MB", "512MB"
-"""All that DuckDB may take: it fills that with pages of the file, which are soon read again."""
 
 
 class DuckSource:
@@ -52,9 +50,8 @@ class DuckSource:
         self._address, self._schema = address, schema
         self._faults = (duckdb.Error, *FAULTS)
         self._path, self._seen = path, file_state(path)
-        settings = {**SETTINGS, "memory_limit": TABLE_MEMORY if address.table else QUERY_MEMORY}
         self._connection = attempt(
-            partial(duckdb.connect, str(path), read_only=True, config=settings),
+            partial(duckdb.connect, str(path), read_only=True, config=dict(SETTINGS)),
             self._faults,
             DataError(
                 f"{path.name!r} could not be opened as a DuckDB file.",
