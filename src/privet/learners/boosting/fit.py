@@ -42,14 +42,15 @@ from privet.learners.boosting.shapes import (
 from privet.learners.boosting.start import Start as KnownStart
 from privet.learners.boosting.start import stacked, start_cells, told_of
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
-from privet.learners.boosting.zoom import zoom_bins, zoomed
+from privet.learners.boosting.zoom import zoom_bins, zoom_places, zoomed
 from privet.learners.finding import Given
-from privet.learners.purse import sd_of
+from privet.learners.purse import LEAST_SD, sd_of
 from privet.learners.whereabouts import Ranks
 from privet.model import AdditiveModel, AdditiveNumbers
 from privet.privacy import Budget
 from privet.privacy.question import Question
 from privet.privacy.questions.boosting import Gradients, LeafRows
+from privet.privacy.questions.finding import RangeRows
 from privet.structure import Additive
 
 Answer = TypeVar("Answer")
@@ -90,7 +91,7 @@ class Fit:
         self.protected.refine(plan.charges(self.purse, len(schema.features), self.loss))
         ranks = self.given.ranks
         if plan.zoom_share:
-            totals, ranks = self._zoom(plan.zoom_share, totals, n_rows)
+            ranks = self._zoom(plan.zoom_share, n_rows)
         additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, ranks)
         moved = spread(
             [m.shares for m in margins], [additive.shapes[where] for where in additive.bins.slices]
@@ -212,13 +213,15 @@ class Fit:
             noisy = self._ask(self.loss.width_rows(additive), share)
             self.loss = self.loss.narrowed(noisy.values, sqrt(noisy.variance), n_rows)
 
-    def _zoom(self, share: Fraction, totals: Totals, n_rows: float) -> tuple[Totals, Ranks]:
-        """Where people are within the public ranges, and what the answer adds to the totals."""
+    def _zoom(self, share: Fraction, n_rows: float) -> Ranks:
+        """Where people are within the public ranges."""
         schema, bins = self.protected.schema, zoom_bins(self.protected.schema)
-        sd = sd_of(self.loss.bin_kind.plan(self.purse.cost(share), len(schema.features)))
-        noisy_rows = self._ask(self.loss.bin_rows(bins), share).values
-        ranks = zoomed(schema, noisy_rows.sum(axis=1), bins, sd * sqrt(self.loss.n_columns), n_rows)
-        return totals.merge(pooled_totals(bins, noisy_rows, sd)), ranks
+        places = zoom_places(schema)
+        noisy = self._ask(RangeRows(bins, places), share)
+        asked = np.concatenate([np.arange(bins.n_bins)[bins.slices[j]] for j in places])
+        noisy_rows = np.zeros(bins.n_bins)
+        noisy_rows[asked] = noisy.values
+        return zoomed(schema, noisy_rows, bins, max(sqrt(noisy.variance), LEAST_SD), n_rows)
 
     def _ask_bins(
         self, plan: Plan, totals: Totals, ranks: Ranks

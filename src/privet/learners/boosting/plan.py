@@ -35,11 +35,12 @@ from privet.learners.boosting.loss import Loss
 from privet.learners.boosting.monotone import directions
 from privet.learners.boosting.numbers import LATER_WIDTH, width_charges, width_share
 from privet.learners.boosting.start import start_charge, start_share
-from privet.learners.boosting.zoom import zoom_charges, zoom_share
+from privet.learners.boosting.zoom import zoom_places, zoom_share
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Charge
 from privet.privacy.laws import WIDEST_VARIANCE
 from privet.privacy.questions.boosting import LeafRows
+from privet.privacy.questions.finding import RangeRows
 from privet.schema import Schema
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
@@ -88,6 +89,8 @@ class Plan:
     width_share, zoom_share, start_share : Fraction
         Of each question of the residuals' sizes, of the one where people are in the public ranges, and of
         the one how far a start can be trusted.
+    n_ranges : int
+        How many ranges the second of these is about.
     """
 
     bin_share: Fraction
@@ -111,12 +114,13 @@ class Plan:
     feature_power: float
     width_share: Fraction = Fraction(0)
     zoom_share: Fraction = Fraction(0)
+    n_ranges: int = 0
     start_share: Fraction = Fraction(0)
 
     def charges(self, purse: Purse, n_features: int, loss: Loss) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass."""
         width = width_charges(purse, self.width_share)
-        zoom = zoom_charges(purse, loss, self.zoom_share, n_features)
+        zoom = [RangeRows.plan(purse.cost(self.zoom_share), self.n_ranges)] if self.zoom_share else []
         narrow = width if self.narrows else []
         charges = [*zoom, loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
         if self.shape_passes:
@@ -209,10 +213,11 @@ def whole_plan(
 ) -> Plan:
     """The plan for a schema: what is asked beforehand, unless it was ``searched``, and about a start, too."""
     width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH, (1 - spent) / 20)
-    zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, loss, passes)
+    zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, passes)
     start = start_share(purse, n_rows, loss) if started else Fraction(0)
     trees = not directions(schema).all()
-    return make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom, start, trees)
+    plan = make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom, start, trees)
+    return replace(plan, n_ranges=len(zoom_places(schema)))
 
 
 def _within(plan: Plan, passes: int) -> Plan:

@@ -7,14 +7,12 @@ noisy histogram is asked first, over cells that are narrow near zero and as wide
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
 
 import numpy as np
 
-from privet.learners.boosting.loss import Loss
 from privet.learners.purse import Purse, sd_of
 from privet.learners.whereabouts import Ranks
-from privet.privacy import Charge
+from privet.privacy.questions.finding import RangeRows
 from privet.schema import Continuous, Feature, Schema
 from privet.structure import Bins
 
@@ -40,26 +38,25 @@ EVEN = 0.35
 """Share of the cells that are spread over the whole range, whatever the answer."""
 
 
-def zoom_share(purse: Purse, n_rows: float, schema: Schema, loss: Loss, passes: int | None) -> Fraction:
+def zoom_places(schema: Schema) -> tuple[int, ...]:
+    """Features whose ranges may be too wide."""
+    return tuple(
+        j for j, f in enumerate(schema.features) if isinstance(f, Continuous) and f.n_cells > FEW_VALUES
+    )
+
+
+def zoom_share(purse: Purse, n_rows: float, schema: Schema, passes: int | None) -> Fraction:
     """Share of the question, or 0 where no range can be too wide or the answer would be noise.
 
     ``passes`` is the most questions after the labels; this is not among so few that others need them.
     """
-    if passes is not None and passes < FEWEST_PASSES:
-        return Fraction(0)
-    ranges = [feature for feature in schema.features if isinstance(feature, Continuous)]
-    if all(feature.n_cells <= FEW_VALUES for feature in ranges):
+    n_ranges = len(zoom_places(schema))
+    if not n_ranges or (passes is not None and passes < FEWEST_PASSES):
         return Fraction(0)
     for share, least in zip(SHARES, (CLEAR_ROWS, CLEAR_ROWS, LEAST_ROWS), strict=True):
-        sd = sd_of(loss.bin_kind.plan(purse.cost(share), len(schema.features)))
-        if n_rows >= least * sd * sqrt(loss.n_columns):
+        if n_rows >= least * sd_of(RangeRows.plan(purse.cost(share), n_ranges)):
             return share
     return Fraction(0)
-
-
-def zoom_charges(purse: Purse, loss: Loss, share: Fraction, n_features: int) -> list[Charge]:
-    """The question, if it is asked."""
-    return [loss.bin_kind.plan(purse.cost(share), n_features)] if share else []
 
 
 def zoom_edges(feature: Continuous) -> np.ndarray:
