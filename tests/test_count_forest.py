@@ -129,8 +129,8 @@ def test_leaves_speak_softly_where_their_total_is_negative():
 @pytest.mark.parametrize("noisy_total", [-1400.0, -80.0, 0.0, 40.0, 3000.0])
 def test_rows_of_a_node_are_a_normal_law_cut_at_none(noisy_total):
     expected = truncnorm(-noisy_total / 50, np.inf, noisy_total, 50).mean()
-    assert np.isclose(voting._rows_around(np.array(noisy_total), 2500.0), expected)
-    assert 0 < voting._rows_around(np.array(-1e6), 2500.0) < 2
+    assert np.isclose(voting.rows_around(np.array(noisy_total), 2500.0), expected)
+    assert 0 < voting.rows_around(np.array(-1e6), 2500.0) < 2
 
 
 def test_posterior_without_noise_tends_to_the_counts():

@@ -21,6 +21,7 @@ from privet.estimators import (
     BoostingClassifier,
     BoostingRegressor,
     CountForestClassifier,
+    CountForestRegressor,
     CountingTreeClassifier,
     GreedyForestClassifier,
     GreedyTreeClassifier,
@@ -171,6 +172,9 @@ NUMBER_QUESTIONS: Programs = {
     "rows-by-bin-and-number": lambda e: lambda p: p.noisy_bin_target_rows(_additive(), NARROW, epsilon=e),
     "residuals-by-bin": lambda e: lambda p: p.noisy_bin_residuals(_additive(), [0, 1], NARROW, epsilon=e),
     "residuals-by-leaf": lambda e: lambda p: p.noisy_leaf_residuals(_additive(), 2, NARROW, epsilon=e),
+    "rows-by-leaf-and-number": lambda e: (
+        lambda p: p.noisy_leaf_target_rows(_trees(2, 2), 0.5, NARROW, epsilon=e)
+    ),
     "rows-by-error": lambda e: lambda p: p.noisy_error_rows(_additive(), [0.2, 0.5, 0.9], epsilon=e),
     "sums-of-errors": lambda e: lambda p: p.noisy_error_sums(_additive(), 2, NARROW, epsilon=e),
     "number-by-two-scores": lambda e: (
@@ -258,5 +262,6 @@ NUMBER_LEARNERS: Programs = {
 }
 NUMBER_LEARNERS_WITH_DELTA: Programs = {
     "boosting-regressor-delta": _fitted(BoostingRegressor, delta=DELTA, random_state=1),
+    "count-forest-regressor-delta": _fitted(CountForestRegressor, delta=DELTA, **SMALL),
 }
 """Learners that predict numbers."""

@@ -9,7 +9,7 @@ from privet.estimators.classifiers import (
     MajorityForestClassifier,
 )
 from privet.estimators.count_forest import CountForestClassifier
-from privet.estimators.regressors import REGRESSORS, BoostingRegressor
+from privet.estimators.regressors import REGRESSORS, BoostingRegressor, CountForestRegressor
 from privet.estimators.score import PrivateScore, private_score
 from privet.estimators.selection import PrivateRegressorSelection, PrivateSelection
 from privet.estimators.threshold import private_threshold
@@ -20,6 +20,7 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRegressor",
     "CountForestClassifier",
+    "CountForestRegressor",
     "CountingTreeClassifier",
     "GreedyForestClassifier",
     "GreedyTreeClassifier",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from privet.estimators.base import PrivateRegressor
 from privet.estimators.start import StartedEstimator
 from privet.learners.boosting import Boosting
+from privet.learners.number_forest import NumberForest
 
 
 @dataclass(eq=False, repr=False)
@@ -60,5 +61,12 @@ class BoostingRegressor(StartedEstimator, PrivateRegressor, Boosting):
     """
 
 
-REGRESSORS: dict[str, type[PrivateRegressor]] = {kind.name: kind for kind in (BoostingRegressor,)}
+@dataclass(eq=False, repr=False)
+class CountForestRegressor(PrivateRegressor, NumberForest):
+    __doc__ = NumberForest.__doc__
+
+
+REGRESSORS: dict[str, type[PrivateRegressor]] = {
+    kind.name: kind for kind in (BoostingRegressor, CountForestRegressor)
+}
 """All of them, by the name that models, cards and the command line give them."""

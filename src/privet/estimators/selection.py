@@ -237,6 +237,8 @@ class PrivateRegressorSelection(Selection, PrivateRegressor):
     def _release(self, protected: Protected, y: np.ndarray | None) -> None:
         super()._release(protected, y)
         self.best_estimator_.n_features_in_ = self.n_features_in_
+        if not hasattr(self, "feature_names_in_"):
+            del self.best_estimator_.feature_names_in_
 
 
 def _run(

@@ -14,7 +14,7 @@ from privet.model.labels import LabelModel
 from privet.model.rules import Rules
 from privet.model.sections import MOST_RULES, ONE_TREE, RuleList, Section, TreePicture
 from privet.model.tree import Said, ShownTree, check_tree, lead
-from privet.schema import Scalar, Schema
+from privet.schema import Label, Scalar, Schema
 from privet.soundness import check_structure
 from privet.structure import CompleteTrees, LeafVotes, MultiwayTrees, Views
 
@@ -127,7 +127,7 @@ def describe_trees(
         "depth": trees.depth,
         "leaves": trees.n_trees * trees.n_leaves if complete else trees.n_leaves,
         **({} if n_kept is None else {"leaves kept": n_kept}),
-        "labels": list(schema.classes),
+        **({"labels": list(schema.classes)} if isinstance(schema.label, Label) else {}),
         "splits by feature": dict(zip(schema.feature_names, map(int, used), strict=True)),
     }
 

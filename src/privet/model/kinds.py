@@ -13,6 +13,7 @@ from privet.model.counts import CountForest
 from privet.model.file import read_model
 from privet.model.forest import LabelForest
 from privet.model.labels import LabelModel
+from privet.model.number_forest import NumberForest
 from privet.model.protocol import Model
 from privet.model.rule_forest import RuleForest
 from privet.model.union import UnionForest
@@ -25,6 +26,7 @@ MODELS: tuple[type[Model], ...] = (
     AdditiveNumbers,
     CountForest,
     LabelForest,
+    NumberForest,
     RuleForest,
     UnionForest,
 )

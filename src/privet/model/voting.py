@@ -169,7 +169,7 @@ def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray, sp
     """One step of the posterior: shares moved towards counts that carry noise."""
     n_labels = counts.shape[-1]
     total = counts.sum(axis=-1, keepdims=True)
-    rows = _rows_around(total, n_labels * noise)
+    rows = rows_around(total, n_labels * noise)
     residual = counts - shares * total
     uncertain = noise * ((1 - shares) ** 2 + (n_labels - 1) * shares**2) + rows * shares * (1 - shares)
     # The share of a rare label moves less, or noise would make it common.
@@ -178,7 +178,7 @@ def _moved(shares: np.ndarray, counts: np.ndarray, noise: float | np.ndarray, sp
     return normalised(np.clip(shares + gain * residual, 1e-4, 1.0))
 
 
-def _rows_around(noisy_total: np.ndarray, variance: float | np.ndarray) -> np.ndarray:
+def rows_around(noisy_total: np.ndarray, variance: float | np.ndarray) -> np.ndarray:
     """How many rows a node that a row falls into is expected to hold: at least none, by a flat prior.
 
     A row falls into large nodes more often than into small ones, by their size. Where nothing is known
