@@ -15,7 +15,7 @@ author = "PRIVET developers"
 copyright = "PRIVET developers"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"PRIVET {release}"
@@ -26,6 +26,12 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 myst_enable_extensions = ["substitution"]
 myst_heading_anchors = 3
+
+# Notebooks are run whenever the pages are built; one that fails, fails the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 180
+nb_execution_show_tb = True
 
 
 def epsilon_table() -> str:

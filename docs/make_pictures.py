@@ -1,10 +1,17 @@
-"""Draw the pictures of the pages anew, on invented people: ``python docs/make_pictures.py``."""
+"""Draw the pictures of the pages anew, on invented people: ``python docs/make_pictures.py``.
 
+The picture of a report is taken by Chromium, if that is installed.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pandas as pd
 
-from privet import BoostingClassifier, CountForestClassifier, plot_tree
+from privet import BoostingClassifier, CountForestClassifier, explain, plot_tree
 from privet.cli.population import SCHEMA, invent_people
 from privet.pictures.plan import draw_plan
 from privet.pictures.report import main_figure
@@ -26,6 +33,25 @@ def main() -> None:
     }
     for name, figure in pictures.items():
         figure.savefig(FOLDER / f"{name}.png", dpi=110)
+    picture_report(boosting)
+
+
+def picture_report(model: BoostingClassifier) -> None:
+    """Take a picture of the upper part of a report."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        sys.stderr.write("No Chromium: report.png is left as it is.\n")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        explain(model, page)
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+        flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        flags += [f"--user-data-dir={folder}/profile", "--hide-scrollbars", "--window-size=1120,2060"]
+        picture = f"--screenshot={FOLDER / 'report.png'}"
+        subprocess.run(
+            [browser, *flags, picture, page.as_uri()], check=True, capture_output=True, timeout=120
+        )
 
 
 if __name__ == "__main__":
