@@ -23,6 +23,7 @@ from bench import (
     report,
     safety,
     scale,
+    small,
     stand,
 )
 
@@ -45,6 +46,7 @@ BY_NAME = {
     "engines-large": engines.run_large,
     "safety": safety.run,
     "scale": scale.run,
+    "small": small.run,
     "parts": parts.run,
     "regression": regression.run,
     "ranges": ranges.run,

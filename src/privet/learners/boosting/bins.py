@@ -14,7 +14,7 @@ from privet.structure import Bins
 N_BINS = 32
 """Bins that an ordered feature is cut into, about."""
 
-FEWEST_CELLS, MOST_CELLS = 16, 1024
+FEWEST_CELLS, MOST_CELLS = 8, 1024
 
 
 def truncated_normal(mean: float, sd: float, low: float, high: float) -> tuple[float, float]:
