@@ -7,6 +7,7 @@ import warnings
 from bench import (
     accuracy,
     boosting,
+    calibration,
     counts,
     encode,
     engines,
@@ -51,6 +52,7 @@ BY_NAME = {
     "regression": regression.run,
     "ranges": ranges.run,
     "attacks": stand.run_attacks,
+    "calibration": calibration.run,
     "ledger": ledger.run,
     "stand": stand.run,
 }

@@ -24,7 +24,6 @@ tables), and says what became better and worse.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, log2, sqrt
@@ -72,6 +71,7 @@ class Plan:
         Rows that a cell should hold, in standard deviations of its noise.
     shape_passes : int
     shape_step : float
+        0 where a pass over the shapes would be noise.
     adapt_step : bool
         Change the length of a step by what the last one left of the slope.
     overlap : float
@@ -225,6 +225,9 @@ def _within(plan: Plan, passes: int) -> Plan:
 
     Fewer steps are longer ones.
     """
+    if plan.shape_step and not plan.shape_passes and passes == 1:
+        # Too few for a round of trees, which takes its place: one pass over the shapes.
+        plan = replace(plan, rounds=0, shape_passes=1, shape_share=plan.tree_share, shape_step=LONGEST_STEP)
     shapes = min(plan.shape_passes, passes, 1)
     tree_passes = min(plan.tree_passes, max(passes - shapes - 1, 0))
     rounds = min(plan.rounds, (passes - shapes) // (1 + tree_passes)) if tree_passes else 0
@@ -280,7 +283,7 @@ def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan
         *_shares("0.4", "0"),
         cell_mass=2.0,
         shape_passes=2 if evidence >= 200 else 0,
-        shape_step=0.35,
+        shape_step=0.35 if evidence >= 200 else 0.0,
         adapt_step=False,
         overlap=0.1 if not loss.finds_width or evidence >= 200 else 0.3,
         least_energy=0.0,
@@ -319,13 +322,15 @@ def _pure_binary(plan: Plan, evidence: float) -> Plan:
 
 
 def _pure_several(plan: Plan, evidence: float) -> Plan:
-    share, passes, n_trees, depth, step = _SEVERAL[bisect_right((200, 1000, 4000), evidence)]
+    if evidence < 1000:
+        _, shapes, trees = _shares("0.4", "0.5")
+        return replace(
+            plan, shape_passes=0, shape_share=shapes, tree_share=trees, rounds=1, tree_passes=1, n_trees=4,
+            depth=5, tree_step=3.0, tree_scale=0.8,
+        )  # fmt: skip
+    share, passes, n_trees, depth, step = ("0.3", 2, 8, 5, 1.8) if evidence < 4000 else ("0.4", 4, 16, 6, 1.6)
     _, shapes, trees = _shares("0.4", share)
     return replace(
         plan, shape_share=shapes, tree_share=trees, rounds=1, tree_passes=passes, n_trees=n_trees,
-        depth=depth, tree_step=step, least_energy=0.03 if 200 <= evidence < 4000 else 0.0,
+        depth=depth, tree_step=step, least_energy=0.03 if evidence < 4000 else 0.0,
     )  # fmt: skip
-
-
-_SEVERAL = (("0.4", 1, 8, 4, 2.5), ("0.2", 1, 8, 4, 2.5), ("0.3", 2, 8, 5, 1.8), ("0.4", 4, 16, 6, 1.6))
-"""Share, passes, trees, depth and step of the trees for more than two labels, by evidence."""
