@@ -44,6 +44,7 @@ def test_a_classifier_learns_from_a_table_elsewhere_as_from_a_frame(served, remo
     assert sample.num_rows == 50
     assert set(model.predict(sample.to_pandas())) <= {"no", "yes"}
     assert model.privacy_card_.learner["name"] == "boosting" and model.privacy_card_.private
+    assert model.privacy_card_.promise == "0.1-differential privacy"
     assert spent(served) == pytest.approx(before + 0.1)
     assert any("running" in line for line in remote.lines) and "released" in remote.lines[-1]
     scored = table.score(model, epsilon="0.05")

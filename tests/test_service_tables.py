@@ -101,7 +101,8 @@ def test_a_table_of_a_database_is_copied_by_the_name_of_its_source(tmp_path, pos
     sources = {"clinic": f"duckdb:///{tmp_path / 'clinic.db'}", "warehouse": postgres.address()}
     house.settings = replace(house.settings, sources=sources)
     for source in sources:
-        assert register(house, source, f"{source}:visits").state == tables.READY
+        view = register(house, source, f"{source}:visits")
+        assert view.state == tables.READY, view.told
     (tmp_path / "clinic.db").unlink()
     asked = plans.plan(house, ADA, "clinic", COUNT)
     assert not asked.refusals

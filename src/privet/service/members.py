@@ -163,10 +163,9 @@ def make_token(
     It carries no more than the scopes of whoever makes it, or of whom it is for.
     """
     named = member or who.name
-    if named != who.name:
+    if named != who.name or who.via == "token":
+        # A token that was stolen must not outlive itself.
         require(who, "own")
-    elif who.via == "token":
-        require(who, "own", "submit", "audit")
     if not isinstance(label, str) or not label.isprintable() or not 0 < len(label.strip()) <= 100:
         raise ServiceError("a token's label is 1 to 100 printable characters.", "say, notebook.")
     secret = fresh.secret()

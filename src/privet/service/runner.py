@@ -45,14 +45,7 @@ class Runner:
 
     def start(self) -> None:
         """Take over what an earlier runner left, then work till `stop`; refused while another one works."""
-        self._alone = (self.house.work / ".runner").open("w")
-        try:
-            fcntl.flock(self._alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._alone.close()
-            raise Conflict(
-                "another service runs the jobs of this house.", "stop it, or start this one with --no-jobs."
-            ) from None
+        self._alone = alone(self.house)
         self.recover()
         self._thread.start()
 
@@ -127,6 +120,19 @@ class Runner:
         jobs.settle(self.house, id, told["state"], told["settled"], finished, answer)
         shutil.rmtree(folder)
         return True
+
+
+def alone(house: House) -> IO[str]:
+    """What nobody else may hold while jobs of a house are run; it is let go when it is closed."""
+    held = (house.work / ".runner").open("w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        held.close()
+        raise Conflict(
+            "another service runs the jobs of this house.", "stop it, or start this one with --no-jobs."
+        ) from None
+    return held
 
 
 def _task(house: House, job: jobs.Job, found: Listed, folder: Path) -> dict[str, Any]:

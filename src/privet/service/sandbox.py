@@ -39,9 +39,9 @@ LOCK = 'exec unshare --map-current-user -- "$@"'
 @lru_cache(maxsize=1)
 def walls() -> str:
     """What shuts processes in here: ``bubblewrap``, ``namespaces``, or ``nothing``."""
-    if shutil.which("bwrap") and _works(_bubblewrap([], [], False)):
+    if shutil.which("bwrap") and _works(_bubblewrap([], [])):
         return "bubblewrap"
-    if shutil.which("unshare") and _works(_unshare([Path("/mnt")], False)):
+    if shutil.which("unshare") and _works(_unshare([Path("/mnt")])):
         return "namespaces"
     return "nothing"
 
@@ -58,11 +58,11 @@ def command(readable: Sequence[Path], own: Path, hidden: Sequence[Path], network
     hidden : sequence of paths
         What it must not see.
     network : bool
-        Whether it may reach the network: to copy from a database.
+        Whether it must reach the network, to copy from an owner's database: it is not shut in then.
     """
-    if walls() == "nothing":
+    if network or walls() == "nothing":
         return []
-    return _bubblewrap(readable, [own], network) if walls() == "bubblewrap" else _unshare(hidden, network)
+    return _bubblewrap(readable, [own]) if walls() == "bubblewrap" else _unshare(hidden)
 
 
 def environment(temporary: Path, network: bool = False) -> Mapping[str, str]:
@@ -85,17 +85,17 @@ def limit(memory: int, cpu_seconds: int) -> None:
         resource.setrlimit(what, (bound, bound))
 
 
-def _unshare(hidden: Sequence[Path], network: bool) -> list[str]:
-    apart = ["unshare", "--map-root-user", "--mount", *([] if network else ["--net"]), "--"]
+def _unshare(hidden: Sequence[Path]) -> list[str]:
+    apart = ["unshare", "--map-root-user", "--mount", "--net", "--"]
     return [*apart, "sh", "-c", HIDE + LOCK, "sh", *map(str, hidden), "--"]
 
 
-def _bubblewrap(readable: Sequence[Path], writable: Sequence[Path], network: bool) -> list[str]:
+def _bubblewrap(readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
     read = [str(path) for path in (*map(Path, ("/usr", "/etc", "/lib", "/lib64", "/bin", "/opt")), *_code())]
     binds = [part for path in read for part in ("--ro-bind-try", path, path)]
     binds += [part for path in readable for part in ("--ro-bind", str(path), str(path))]
     binds += [part for path in writable for part in ("--bind", str(path), str(path))]
-    shut = ["--unshare-all", *(["--share-net"] if network else []), "--die-with-parent"]
+    shut = ["--unshare-all", "--die-with-parent"]
     return ["bwrap", *shut, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *binds, "--"]
 
 

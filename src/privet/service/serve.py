@@ -11,6 +11,7 @@ from privet.errors import PrivetError
 from privet.privacy import Budget
 from privet.service import members, people, tables
 from privet.service.house import House
+from privet.service.runner import alone
 from privet.service.sample import DEMO_SCHEMA, invented_patients
 from privet.service.sandbox import walls
 from privet.service.web import make_app
@@ -63,6 +64,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(house: House, taken: socket.socket, jobs: bool = True, proxy: str | None = None) -> None:
     """Serve till somebody stops it."""
+    if jobs:
+        alone(house).close()
     app = make_app(house, jobs, secure=proxy is not None)
     config: dict[str, Any] = {
         "access_log": False,

@@ -139,7 +139,12 @@ def estimator(request: Request, schema: Schema) -> PrivateEstimator:
             raise QuestionError(f"{request.what} has no {name!r}.", f"it has {', '.join(sorted(allowed))}.")
     if "epsilon" not in request.params:
         raise QuestionError("a fit needs an epsilon.", "say, 0.5.")
-    made = kind(**request.params)
+    given = dict(request.params)
+    for name in ("epsilon", "delta"):
+        # As a float where it is one to the last digit: a card then says 0.5, and not 1/2.
+        if isinstance(given.get(name), str) and exact(float(exact(given[name]))) == exact(given[name]):
+            given[name] = float(exact(given[name]))
+    made = kind(**given)
     seed = request.params.get("random_state")
     if seed is not None and not (type(seed) is int and 0 <= seed < 1 << 32):
         raise QuestionError("random_state must be a whole number.", "leave it out.")
