@@ -45,6 +45,7 @@ BY_NAME = {
     "synthf": learners.run_synthetic,
     "engines": engines.run,
     "engines-large": engines.run_large,
+    "engines-rivals": engines.run_rivals,
     "safety": safety.run,
     "scale": scale.run,
     "small": small.run,

@@ -24,7 +24,7 @@ def run(quick: bool) -> Result:
         if row["place"] not in ("parquet", "duckdb"):
             continue
         for n in SIZES:
-            seconds = row["busy s"] * n / MEASURED_AT / CORES * ATTEMPTS
+            seconds = row["busy"] * n / MEASURED_AT / CORES * ATTEMPTS
             rows.append(
                 {
                     "fit": row["fit"],
