@@ -33,10 +33,10 @@ def test_much_budget_is_not_worse(name, n_labels, delta, most):
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 @pytest.mark.parametrize("name", ["near constant", "separable", "dominating", "missing", "two", "collinear"])
 def test_odd_tables_are_safe(name, delta):
-    """Little budget is about as good as the class prior; much of it is better, where anything is told."""
+    """Little budget is about as good as the class prior; much of it is better, or as good up to luck."""
     little, much = (beside_prior(name, 3_000, epsilon, delta) for epsilon in (0.5, 8))
     assert little < 1.03, little
-    assert much < (1.01 if name == "missing" else min(little, 0.98)), (little, much)
+    assert much < (1.01 if name == "missing" else min(little + 0.01, 0.98)), (little, much)
 
 
 @pytest.mark.parametrize("name", ["collinear", "copied"])
