@@ -49,6 +49,7 @@ MAY_DRAW = {
     "estimators/selection.py": "seeds of public structures",
     "parties/structure.py": "public structure",
     "learners/multiway_trees.py": "public structure",
+    "learners/score_estimate.py": "draws of what noise may do to a score",
     "cli/population.py": "invented people",
     "studies/bands.py": "invented rows",
     "studies/bojarski_2014.py": "public data",

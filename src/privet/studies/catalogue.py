@@ -30,7 +30,7 @@ def chosen(names: Iterable[str]) -> list[Study]:
     """Studies by name; the name of a paper stands for all its items, no name at all for everything."""
     known, picked = catalogue(), {}
     for name in names or known:
-        found = [study for study in known.values() if _is_of(study, name)]
+        found = [known[name]] if name in known else [s for s in known.values() if _is_of(s, name)]
         if not found:
             if name in left_out():
                 raise QuestionError(f"{name} cannot be run: {left_out()[name]}.", "choose another.")
@@ -42,9 +42,9 @@ def chosen(names: Iterable[str]) -> list[Study]:
 
 
 def _is_of(study: Study, name: str) -> bool:
-    """Whether a name means a study: its own, its paper's, or that of an item of which it is a part."""
+    """Whether a name is that of its paper, or of an item of which it is a part."""
     rest = study.name.removeprefix(name)
-    return name in (study.name, study.paper_name) or (
+    return name == study.paper_name or (
         rest != study.name and (rest.startswith("-") or (len(rest) == 1 and rest.isalpha()))
     )
 

@@ -68,7 +68,7 @@ class Points:
 
     def told(self, gap: float) -> str:
         """A difference of scores in words."""
-        return f"{100 * gap:+.1f} points" if self.study.percent else f"{gap:+.3g}"
+        return f"{round(100 * gap, 1) + 0.0:+.1f} points" if self.study.percent else f"{gap:+.3g}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from privet.errors import DataError
 from privet.studies.claims import Verdict, verdict
 from privet.studies.plots import draw, name_of
 from privet.studies.results import Result
-from privet.studies.study import Study
+from privet.studies.study import Study, Value
 
 MOST_CELLS = 160
 """A result of more points is shown by its picture alone."""
@@ -149,8 +149,12 @@ def _table(study: Study, result: Result) -> Iterable[str]:
             paper = study.paper.get((panel, x, way))
             told = "–" if point is None else _number(study, point.mean)
             cells.append(told if paper is None else f"{told} ({_number(study, paper)})")
-        place = [*([panel] if several else []), x if isinstance(x, str) else f"{x:g}"]
+        place = [*([panel] if several else []), _told(x)]
         yield f"| {' | '.join([*place, *cells])} |"
+
+
+def _told(x: Value) -> str:
+    return x if isinstance(x, str) else f"{x:,.0f}" if x == int(x) else f"{x:g}"
 
 
 def _number(study: Study, value: float) -> str:

@@ -15,7 +15,10 @@ from privet.studies.study import BARS, BOXES, RANGES, Study
 PANEL = 4.2, 3.0
 ALONE = 6.4, 4.2
 BARRED = 7.5
-ACROSS = 3
+ACROSS, MOST_ACROSS = 3, 4
+WIDE = 20
+"""Times the least that the greatest x is, from which on the axis is a logarithm."""
+
 BAR = 0.16
 HOLLOW: Mapping[str, Any] = {
     "linewidth": 0, "marker": "o", "markersize": 5, "markerfacecolor": "none", "zorder": 3,
@@ -25,7 +28,8 @@ HOLLOW: Mapping[str, Any] = {
 def draw(study: Study, result: Result, path: Path) -> None:
     """Write the picture of a result as SVG, the same each time it is drawn."""
     panels = result.panels()
-    across = 1 if study.picture == BARS else min(ACROSS, len(panels))
+    most = MOST_ACROSS if len(panels) % MOST_ACROSS == 0 else ACROSS
+    across = 1 if study.picture == BARS else min(most, len(panels))
     down = -(-len(panels) // across)
     ways = list(dict.fromkeys(point.way for point in result.points))
     xs = max(len({point.x for point in some}) for some in panels.values())
@@ -98,7 +102,7 @@ def _lines(axes: Any, study: Study, points: Sequence[Point], colours: Mapping[st
             _line(axes, study, some, colour)
     xs = list(dict.fromkeys(point.x for point in points))
     numbers = [float(x) for x in xs if not isinstance(x, str)]
-    if numbers and min(numbers) > 0 and max(numbers) / min(numbers) >= 10:
+    if numbers and min(numbers) > 0 and max(numbers) / min(numbers) >= WIDE:
         axes.set_xscale("log")
         shown = numbers if len(numbers) < 8 else numbers[::2]
         axes.set_xticks(shown, minor=False)
