@@ -232,3 +232,22 @@ def test_a_menu_has_one_choice_a_feature():
     assert menu.highest.tolist() == [0, 120, 0]
     assert menu.children.tolist() == [3, 2, 3]
     assert split_menu(SCHEMA, "bins", 10).children.tolist() == [3, 10, 3]
+
+
+def test_rules_are_as_noisy_as_they_say():
+    """Errors of the rows of rules, over the deviation that is stated, have a deviation of about one."""
+    schema = Schema([Categorical("town", ["a", "b"], missing=False)], Label("ill", ["no", "yes"]))
+    town = np.repeat(["a", "a", "b"], 1000)
+    ill = np.where((town == "a") ^ (np.arange(3000) % 7 == 0), "yes", "no")
+    frame, exact = pd.DataFrame({"town": town, "ill": ill}), {"town = a": 2000, "town = b": 1000}
+    errors = []
+    for seed in range(150):
+        account = Ledger().create("people", Budget(1))
+        rows = protect(frame, schema, account, mechanisms=Repeatable(seed))
+        learner = GreedyTreeClassifier(epsilon=1, max_depth=1, prune=False, schema=schema)
+        errors += [
+            (rule.support - exact[rule.conditions[0]]) / rule.support_sd
+            for rule in learner.fit(rows).rules()
+            if rule.conditions and rule.conditions[0] in exact
+        ]
+    assert len(errors) > 200 and 0.75 < np.std(errors) < 1.25

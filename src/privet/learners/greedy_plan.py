@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -85,6 +86,19 @@ class CountEstimates:
         total[nodes] += noisy_counts / variance
         precision[nodes] += 1 / variance
         return CountEstimates(total, precision)
+
+    def from_below(self, families: Sequence[tuple[int, slice]]) -> CountEstimates:
+        """The estimates where a parent also hears the sum of its children; families from the root down.
+
+        Without it the noise of a parent, which is asked at a small share, would reach all of its leaves.
+        """
+        heard = self
+        for node, children in reversed(families):
+            if (heard.precision[children] > 0).all():
+                total = heard.mean[children].sum(axis=0)
+                variance = float((1 / heard.precision[children]).sum())
+                heard = heard.more(np.array([node]), total[None], variance)
+        return heard
 
     def padded(self, n_nodes: int) -> CountEstimates:
         """The estimates after new nodes have grown."""

@@ -75,7 +75,7 @@ def released_tree(
     released = np.zeros((len(trees.view), noisy.values.shape[1]))
     released[growth.leaves] = noisy.values
     families = children_of(trees, menu.branches(trees))
-    counts = corrected_counts(families, rows.mean[:, 0], released)
+    counts = corrected_counts(families, rows.from_below(families).mean[:, 0], released)
     variance = np.full(len(counts), noisy.variance)
     for node, children in reversed(families):
         variance[node] = variance[children].sum()
