@@ -190,7 +190,7 @@ class Constant:
     card: PrivacyCard
     kind: ClassVar[str] = "constant"
     title: ClassVar[str] = "A number"
-    predictor = None
+    predictor = scored = None
     to_dict, save = LabelModel.to_dict, LabelModel.save
 
     def predict(self, source):
