@@ -12,9 +12,11 @@ import pytest
 
 from privet import (
     BoostingClassifier,
+    BoostingRegressor,
     Categorical,
     Continuous,
     CountForestClassifier,
+    CountForestRegressor,
     CountingTreeClassifier,
     GreedyForestClassifier,
     GreedyTreeClassifier,
@@ -22,6 +24,7 @@ from privet import (
     Label,
     MajorityForestClassifier,
     Schema,
+    Target,
     export_onnx,
     export_sql,
     load_model,
@@ -104,17 +107,21 @@ def test_duckdb_says_what_the_model_says(case):
     assert_same(found["prediction"], found[[f"share_{label}" for label in told.shares]], told)
 
 
-def test_onnx_runtime_says_what_the_model_says(case, tmp_path):
-    model, rows, told = case
-    export_onnx(model, tmp_path / "m.onnx")
-    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+def onnx_columns(rows, schema):
     columns = {}
-    for feature in model.schema.features:
+    for feature in schema.features:
         values = rows[feature.name]
         texts = values.astype(object).where(values.notna(), "").astype(str)
         kept = texts if isinstance(feature, Categorical) else values.astype(float)
         columns[feature.name] = kept.to_numpy(object if kept is texts else float)[:, None]
-    labels, shares = session.run(None, columns)
+    return columns
+
+
+def test_onnx_runtime_says_what_the_model_says(case, tmp_path):
+    model, rows, told = case
+    export_onnx(model, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    labels, shares = session.run(None, onnx_columns(rows, model.schema))
     assert_same(labels, shares, told)
 
 
@@ -168,3 +175,28 @@ def test_the_command_writes_both(tmp_path, case, capsys):
 def test_unknown_dialects_are_named(case):
     with pytest.raises(QuestionError, match="use one of duckdb, postgresql"):
         export_sql(case[0], "people", "oracle")
+
+
+NUMBER = Target("stay", -10, 40)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [BoostingRegressor(4.0, 1e-6, random_state=0), CountForestRegressor(4.0, n_trees=5, random_state=0)],
+)
+def test_numbers_are_the_same_elsewhere(learner, tmp_path):
+    frame = people(8000, TWO)
+    frame["stay"] = frame["age"] / 4 + 9 * frame["smokes"]
+    schema = Schema(FEATURES, NUMBER)
+    model = learner.set_params(schema=schema).fit(frame.drop(columns="ill"), None).model_
+    rows = people(N_ROWS, TWO, seed=1)
+    told = model.predict(rows)
+    with duckdb.connect() as connection:
+        connection.register("people", rows.assign(key=np.arange(len(rows))))
+        found = connection.execute(export_sql(model, "people", "duckdb", keep=["key"]) + " ORDER BY key").df()
+    np.testing.assert_allclose(found["prediction"], told, atol=1e-4)
+    export_onnx(model, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    (numbers,) = session.run(None, onnx_columns(rows, schema))
+    np.testing.assert_allclose(numbers, told, atol=1e-4)
+    assert np.unique(told).size > 20

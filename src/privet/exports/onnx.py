@@ -18,7 +18,7 @@ from privet.kernels.predict import LEAST_SHARE, RARE, SHARPNESS
 from privet.model.labels import LabelModel
 from privet.model.protocol import Model
 from privet.model.weights import Weights
-from privet.schema import Categorical, Feature, Schema
+from privet.schema import Categorical, Feature, Schema, Target
 from privet.structure import Additive, CompleteTrees, LeafVotes, MultiwayTrees
 from privet.version import __version__
 
@@ -32,7 +32,7 @@ def export_onnx(model: Model, path: str | Path) -> None:
 
     Every column is an input of its own, by its name, of shape ``(rows, 1)``: doubles for numbers, NaN where
     missing; texts for categories, empty where missing. Where a schema lists an empty text, a missing one is
-    taken for it. Outputs are ``label`` and ``shares``, in the order of the schema's labels.
+    taken for it. Outputs are ``label`` and ``shares``, in the order of the schema's labels, or ``number``.
 
     Parameters
     ----------
@@ -43,6 +43,9 @@ def export_onnx(model: Model, path: str | Path) -> None:
     graph = _Graph(_onnx())
     schema, predictor = model.schema, model.predictor
     codes = [graph.code(feature) for feature in schema.features]
+    if isinstance(schema.label, Target):
+        graph.save_number(_number(graph, predictor, codes, schema.label), Path(path))
+        return
     if isinstance(predictor, Additive):
         shares = _probabilities(graph, _scores(graph, predictor, codes), schema.n_labels)
     else:
@@ -139,6 +142,16 @@ class _Graph:
             helper.make_tensor_value_info("label", kind, [ROWS]),
             helper.make_tensor_value_info("shares", kinds.DOUBLE, [ROWS, schema.n_labels]),
         ]
+        self._write(outputs, path)
+
+    def save_number(self, number: str, path: Path) -> None:
+        """Add the one output of a model of numbers, and write the graph."""
+        helper = self.onnx.helper
+        self.nodes.append(helper.make_node("Identity", [number], ["number"]))
+        self._write([helper.make_tensor_value_info("number", self.onnx.TensorProto.DOUBLE, [ROWS])], path)
+
+    def _write(self, outputs: list[Any], path: Path) -> None:
+        helper = self.onnx.helper
         graph = helper.make_graph(self.nodes, "privet", self.inputs, outputs, self.constants)
         sets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", LABELS_OPSET)]
         made = helper.make_model(
@@ -146,6 +159,16 @@ class _Graph:
         )
         self.onnx.checker.check_model(made)
         path.write_bytes(made.SerializeToString())
+
+
+def _number(graph: _Graph, predictor: Additive | LeafVotes, codes: list[str], target: Target) -> str:
+    """Number of each row, ``(rows,)``, within the target's range."""
+    if isinstance(predictor, Additive):
+        told = _scores(graph, predictor, codes)
+    else:
+        told = graph("Div", _votes(graph, predictor, codes), graph.doubles(predictor.trees.n_trees))
+    cut = graph("Min", graph("Max", told, graph.doubles(target.lower)), graph.doubles(target.upper))
+    return graph("Squeeze", cut, graph.integers([1]))
 
 
 def _scores(graph: _Graph, additive: Additive, codes: list[str]) -> str:

@@ -20,7 +20,7 @@ from privet.model.protocol import Model
 from privet.model.rules import branch
 from privet.model.tree import children
 from privet.model.weights import Weights
-from privet.schema import Categorical, Continuous, Date, DateTime, Feature, Schema
+from privet.schema import Categorical, Continuous, Date, DateTime, Feature, Schema, Target
 from privet.structure import Additive, CompleteTrees, LeafVotes
 
 DIALECTS = {"duckdb": "duckdb", "postgresql": "postgres"}
@@ -48,7 +48,8 @@ def export_sql(model: Model, table: str, dialect: str = "duckdb", keep: Sequence
     Returns
     -------
     str
-        A SELECT of the kept columns, of ``prediction``, and of a share for every label, ``share_…``.
+        A SELECT of the kept columns, of ``prediction``, and of a share for every label, ``share_…``, where
+        labels are predicted.
     """
     if dialect not in DIALECTS:
         raise QuestionError(f"there is no dialect {dialect!r}.", f"use one of {', '.join(DIALECTS)}.")
@@ -61,6 +62,9 @@ def export_sql(model: Model, table: str, dialect: str = "duckdb", keep: Sequence
         steps.append(f"step{i} AS (\n  SELECT {_listed(columns)}\n  FROM {source}\n)")
         source = f"step{i}"
     last = [f"{alias} AS {quoted(column)}" for column, alias in zip(keep, kept, strict=True)]
+    if isinstance(schema.label, Target):
+        last.append(f"{_cut(schema.label)} AS {quoted('prediction')}")
+        return f"WITH {', '.join(steps)}\nSELECT {_listed(last)}\nFROM {source}\n"
     last.append(f"{_best(schema, literal, _weights(model).choice)} AS {quoted('prediction')}")
     last += [f"p{k} AS {quoted(f'share_{value}')}" for k, value in enumerate(schema.classes)]
     return f"WITH {', '.join(steps)}\nSELECT {_listed(last)}\nFROM {source}\n"
@@ -138,6 +142,9 @@ def _steps(model: Model) -> Iterator[Step]:
         )
     if isinstance(predictor, Additive):
         yield from _score_steps(predictor, schema)
+        if isinstance(schema.label, Target):
+            yield ["s0 AS number"]
+            return
         yield from _link_steps(predictor.n_scores, schema.n_labels)
     else:
         yield from _vote_steps(predictor, schema)
@@ -208,13 +215,16 @@ def _share_steps(n_labels: int) -> Iterator[Step]:
 
 
 def _vote_steps(votes: LeafVotes, schema: Schema) -> Iterator[Step]:
-    """Leaves of trees, sums of what they say, shares."""
-    trees, values, labels = votes.trees, votes.values, range(schema.n_labels)
+    """Leaves of trees, sums of what they say, shares; of numbers the mean."""
+    trees, values, labels = votes.trees, votes.values, range(votes.values.shape[-1])
     found = [_leaf(votes, schema, t) for t in range(trees.n_trees)]
     yield [f"{case} AS l{t}" for t, (case, _) in enumerate(found)]
     said = [values[t] if values.ndim == 3 else values[leaves] for t, (_, leaves) in enumerate(found)]
     sums = [" + ".join(f"{_numbers(of[:, k])}[l{t} + 1]" for t, of in enumerate(said)) for k in labels]
     yield [f"{total} AS v{k}" for k, total in enumerate(sums)]
+    if isinstance(schema.label, Target):
+        yield [f"v0 / {trees.n_trees} AS number"]
+        return
     if votes.prior is None:
         yield [f"GREATEST(v{k}, 0) AS w{k}" for k in labels]
         yield from _share_steps(len(labels))
@@ -273,6 +283,10 @@ def _looked_up(code: str, table: np.ndarray) -> str:
         )
 
     return half(0, len(runs))
+
+
+def _cut(target: Target) -> str:
+    return f"LEAST(GREATEST(number, {_number(target.lower)}), {_number(target.upper)})"
 
 
 def _best(schema: Schema, literal: Callable[[Any], str], choice: Sequence[float]) -> str:
