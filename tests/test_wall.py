@@ -41,6 +41,7 @@ MAY_DRAW = {
     "learners/boosting/fit.py": "public structure",
     "learners/boosting/learner.py": "public structure",
     "learners/boosting/trees.py": "public structure",
+    "learners/boosting/merge.py": "made-up rows, by which scores of two models are cut into cells",
     "learners/majority_forest.py": "public structure",
     "learners/forest_plan.py": "public structure",
     "learners/count_forest.py": "public structure",
