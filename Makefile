@@ -16,13 +16,17 @@ export PRIVET_MORE_DATA := $(abspath ../shared/more-data)
 endif
 endif
 
-.PHONY: demo test lint trust bench studies stand kills fuzz docs lock clean
+.PHONY: demo test browser lint trust bench studies stand kills fuzz docs lock clean
 
 demo: $(READY)
 	$(BIN)/privet demo --out out
 
-test: $(READY) lint docs
+test: $(READY) lint docs browser
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The console's tests need the system's Chromium: root gets it installed, others are told how.
+browser: $(READY)
+	@$(BIN)/python -m tests.servers.browser
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -17,9 +17,11 @@ from privet.service.web import At, service_of
 router = APIRouter(include_in_schema=False)
 
 ENTER = """<!doctype html><html lang="en"><title>Sign in – PRIVET</title>
-<meta name="viewport" content="width=device-width"><h1>PRIVET</h1>
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<link rel="stylesheet" href="/static/console.css"><link rel="icon" href="/static/privet.svg">
+<main><h1>PRIVET</h1>
 <form method="post" action="/enter"><input type="hidden" name="secret" value="{secret}">
-<p>This link signs you in once.</p><button>Sign in</button></form></html>"""
+<p>This link signs you in once.</p><button class="strong">Sign in</button></form></main></html>"""
 
 
 @router.get("/enter/{secret}")

@@ -76,7 +76,7 @@ class Service:
 
 def make_app(house: House, run: bool = True, secure: bool = False) -> Any:
     """The service as an ASGI application, with the runner of jobs in it."""
-    from privet.service import api, doors
+    from privet.service import api, doors, pages
 
     service = Service(house, Runner(house) if run else None, secure)
 
@@ -100,6 +100,7 @@ def make_app(house: House, run: bool = True, secure: bool = False) -> Any:
     app.state.service = service
     app.include_router(api.router)
     app.include_router(doors.router)
+    pages.add_pages(app)
     if house.settings.openid:
         from privet.service.openid import add_openid
 

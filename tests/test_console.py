@@ -1,0 +1,226 @@
+"""The console in a real browser, both roles from link to model; and its pages without one."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from houses import ADA, OLGA, SCHEMA, hurried, make_house, serving
+from privet import Budget
+from privet.service import members, people, tables
+from tests.servers.browser import started
+
+pytestmark = pytest.mark.xdist_group("console")
+
+HOSTILE = '<script>alert("x")</script>'
+PATHS = (
+    "/",
+    "/jobs",
+    "/models",
+    "/people",
+    "/people/patients",
+    "/tables/visits",
+    "/tables/visits/plan",
+    "/tokens",
+)
+OWNED = ("/approvals", "/audit", "/members", "/verify")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    house = make_house(tmp_path_factory.mktemp("house"), rules={"approval_above": "0.25"})
+    with serving(house) as house.address, hurried(house):
+        yield house
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with started() as running:
+        yield running
+
+
+def link(house, who):
+    return f"{house.address}/enter/{members.make_link(house, members.CONSOLE, who.name)}"
+
+
+@contextmanager
+def signed_in(house, who):
+    """A client that behaves as a browser of this very site does."""
+    headers = {"accept": "text/html", "sec-fetch-site": "same-origin"}
+    with httpx.Client(base_url=house.address, headers=headers, follow_redirects=True, timeout=60) as client:
+        secret = link(house, who).rsplit("/", 1)[1]
+        assert client.post("/enter", data={"secret": secret}).status_code == 200
+        yield client
+
+
+def opened(browser, house, who, **more):
+    """A page of somebody who followed a link, and what its console says of errors."""
+    context = browser.new_context(**more)
+    page, faults = context.new_page(), []
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(link(house, who))
+    page.click("text=Sign in")
+    page.wait_for_selector("nav")
+    return page, faults
+
+
+def plan_and_submit(page, epsilon, kind="fit", what="majority-forest", where=""):
+    page.click("text=Tables")
+    page.click("a:text-is('Plan')")
+    page.check(f"input[name=kind][value={kind}]")
+    page.fill("input[name=what]", what)
+    page.fill("input[name=epsilon]", epsilon)
+    page.fill("input[name=where]", where)
+    page.click("text=Work out the price")
+    page.wait_for_selector(f"text=Price: ε={epsilon}")
+    page.click("text=Submit: spends")
+    page.wait_for_url("**/jobs/*")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
+def test_an_analyst_goes_from_a_link_to_a_model(served, browser, script):
+    page, faults = opened(browser, served, ADA, java_script_enabled=script)
+    plan_and_submit(page, "0.1")
+    for _ in range(60):
+        if page.query_selector("text=Look at the model"):
+            break
+        page.wait_for_timeout(500)
+        if not script:
+            page.reload()
+    page.click("text=Look at the model")
+    page.wait_for_selector("h2:text-is('Card')")
+    assert re.search("(1/10|0.1)-differential privacy", page.inner_text("main")) and not faults
+
+
+def test_an_owner_approves_and_an_analyst_sees_it(served, browser):
+    page, faults = opened(browser, served, ADA)
+    plan_and_submit(page, "0.3", "ask", "noisy_count", "age > 60")
+    assert page.query_selector(".here:text-is('waiting')")
+    job = page.url
+    owner, more_faults = opened(browser, served, OLGA)
+    assert owner.query_selector("text=1 job waits for you")
+    owner.click("text=1 job waits for you")
+    owner.click("text=Approve")
+    owner.wait_for_selector("text=Nothing waits for you")
+    for _ in range(60):
+        page.goto(job)
+        if page.query_selector("h2:text-is('Answer')"):
+            break
+        page.wait_for_timeout(500)
+    assert page.query_selector("text=each is within") and not faults + more_faults
+
+
+def test_a_model_is_verified_by_dropping_its_file(served, browser, tmp_path):
+    page, faults = opened(browser, served, ADA, accept_downloads=True)
+    plan_and_submit(page, "0.05")
+    page.wait_for_selector("text=Look at the model", timeout=60_000)
+    page.click("text=Look at the model")
+    with page.expect_download() as taken:
+        page.click("text=Take the file")
+    file = tmp_path / "model.privet"
+    taken.value.save_as(file)
+    page.click("text=Verify")
+    page.set_input_files("input[type=file]", file)
+    page.click("button:text-is('Verify')")
+    assert page.wait_for_selector("text=✓ It holds")
+    file.write_bytes(file.read_bytes()[:-40] + bytes(40))
+    page.set_input_files("input[type=file]", file)
+    page.click("button:text-is('Verify')")
+    assert page.wait_for_selector("text=✗ It does not hold") and not faults
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_a_telephone_and_can_be_read_in_the_dark(served, browser, scheme):
+    page, faults = opened(browser, served, OLGA, viewport={"width": 360, "height": 700}, color_scheme=scheme)
+    for path in (*PATHS, *OWNED):
+        page.goto(served.address + path)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, path
+    paper, ink = (
+        page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color")
+    )
+    dark = sum(map(int, re.findall(r"\d+", paper)[:3])) < sum(map(int, re.findall(r"\d+", ink)[:3]))
+    assert dark == (scheme == "dark") and not faults
+
+
+def test_a_keyboard_reaches_everything(served, browser):
+    page, _ = opened(browser, served, ADA)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.goto(f"{served.address}/jobs")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "filter"
+    for path in PATHS:
+        page.goto(served.address + path)
+        unnamed = page.evaluate(
+            "[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]"
+            ".filter(each => !each.labels.length).length"
+        )
+        assert unnamed == 0, path
+
+
+def test_hostile_names_are_text(served, browser):
+    contract = SCHEMA.to_dict()
+    contract["features"][0]["name"] = HOSTILE
+    contract["features"][1]["categories"] = ["</table><img src=x onerror=alert(1)>", "south"]
+    (served.tables / "odd.csv").write_text(
+        '"<script>alert(""x"")</script>",town,ill\n1,south,yes\n2,south,no\n'
+    )
+    people.create_people(served, OLGA, "odd", Budget(1), HOSTILE)
+    tables.register(served, OLGA, "odd", "odd", "file:odd.csv", contract)
+    page, faults = opened(browser, served, OLGA)
+    page.on("dialog", lambda dialog: faults.append("a script ran"))
+    for path in ("/tables/odd", "/tables/odd/plan?what=%3Cscript%3E&epsilon=1", "/people/odd", "/audit"):
+        page.goto(served.address + path)
+    page.goto(f"{served.address}/tables/odd")
+    assert HOSTILE in page.inner_text("main") and not faults
+
+
+@pytest.mark.parametrize("who", [ADA, OLGA], ids=["analyst", "owner"])
+def test_every_page_has_a_twin_of_data(served, who):
+    with signed_in(served, who) as client:
+        for path in (*PATHS, *(OWNED if who is OLGA else ("/verify",))):
+            shown, twin = client.get(path), client.get(("/tables" if path == "/" else path) + ".json")
+            assert shown.status_code == twin.status_code == 200, path
+            assert shown.headers["content-type"].startswith("text/html")
+            assert "unsafe" not in shown.headers["content-security-policy"]
+            assert not re.search(r"\sstyle=|<style|\son\w+=|<script>", shown.text), path
+            assert isinstance(json.loads(twin.text), dict)
+
+
+def test_an_analyst_sees_nothing_of_others_and_owners_pages_are_closed(served):
+    with signed_in(served, ADA) as client:
+        assert "bob" not in client.get("/people/patients").text + client.get("/people/patients.json").text
+        for path in ("/approvals", "/audit", "/members"):
+            assert client.get(path).status_code == client.get(f"{path}.json").status_code == 403
+        assert client.get("/models/nothing").status_code == 404
+        told = client.post("/people", data={"name": "more", "epsilon": "1"})
+        assert told.status_code == 403 and "Not allowed" in told.text
+
+
+def test_who_is_not_signed_in_is_shown_the_way_and_other_sites_change_nothing(served):
+    with httpx.Client(base_url=served.address, headers={"accept": "text/html"}) as client:
+        refused = client.get("/tables/visits")
+        assert refused.status_code == 401 and "/sign-in" in refused.text
+        assert "gives you a link" in client.get("/sign-in").text
+    with signed_in(served, OLGA) as client:
+        foreign = {"sec-fetch-site": "cross-site"}
+        told = client.post("/people", data={"name": "stolen", "epsilon": "1"}, headers=foreign)
+        assert told.status_code == 403
+        assert client.get("/people/stolen").status_code == 404
+
+
+def test_a_form_that_cannot_be_read_is_told_and_charges_nothing(served):
+    with signed_in(served, ADA) as client:
+        before = client.get("/people/patients.json").json()["purse"]["left"]
+        odd = client.get("/tables/visits/plan", params={"what": "boosting", "epsilon": "x"})
+        assert odd.status_code == 200 and "notice bad" in odd.text
+        more = client.get("/tables/visits/plan", params={"what": "boosting", "epsilon": "0.1", "more": "[1"})
+        assert "written as JSON" in more.text
+        assert client.post("/tables/visits/jobs", data={"body": "no", "key": "12345678"}).status_code == 400
+        assert client.get("/people/patients.json").json()["purse"]["left"] == before
