@@ -44,7 +44,7 @@ def _row(job, scores):
         score = scores[learner]
         found |= {
             f"R² {named}": spread(score["r2"]),
-            f"in 90 % {named}": float(np.mean(score["coverage"])) if score["coverage"] else None,
+            f"held {named}": float(np.mean(score["coverage"])) if score["coverage"] else None,
         }
     return found | {"DP-EBM": round(float(max(rivals)), 3)}
 
@@ -95,6 +95,6 @@ def _told(versions):
         "DP-EBM, which has no pure ε. DP-EBM: interpret's, learning rates 0.01 (its default), 0.03 and 0.1, "
         "the best of each table in its column; which that is is known only afterwards, and no budget pays "
         "for it. It is told the target's public range, and what it predicts is cut to it. It sees codes of "
-        f"the same public schema. No bound on the rows was stated. interpret-core "
-        f"{versions['interpret-core']}."
+        f"the same public schema. held: share of the numbers in intervals for {COVERAGE:.0%}. No bound on "
+        f"the rows was stated. interpret-core {versions['interpret-core']}."
     )
