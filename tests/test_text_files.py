@@ -223,6 +223,6 @@ def test_predictions_carry_a_column_of_the_table(call):
         assert code == 0, error
         assert list(table[0])[:2] == ["id", "prediction"] and [r["id"] for r in table] == [r[0] for r in ROWS]
     code, text, _ = call("predict", "m", "people.tsv", "--id", "age", "--json")
-    assert json.loads(text)[7]["age"] == "7"
+    assert json.loads(text)[7]["age"] == 7
     code, _, error = call("predict", "m", "people.tsv", "--id", "key")
     assert code == 3 and "'key' is missing" in error
