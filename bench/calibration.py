@@ -27,18 +27,17 @@ def run(quick: bool) -> Result:
     jobs = [{"table": table, "epsilon": epsilon} for table, epsilon in product(tables, epsilons)]
     rows = [_row(case) for answer in ask_kept("bench.calibration", jobs) for case in answer["found"]]
     note = (
-        f"At most {MOST_ROWS:,} rows of a table, {FOLDS}-fold, small ones {REPEATS} times over. Calibration "
-        f"error: by how much the share of the likeliest label is off, over {BINS} bins of what it was said "
-        "to be; of either sign, and the last column says which: above 0 where the model is too cautious."
+        f"At most {MOST_ROWS:,} rows of a table, {FOLDS}-fold, small ones {REPEATS} times over. Off by: the "
+        "expected calibration error, by how much the share of the likeliest label is off, over "
+        f"{BINS} bins of what it was said to be. Cautious by: the same with its sign, above 0 where "
+        "the model is too cautious."
     )
     return Result("calibration of several labels", rows, [note])
 
 
 def _row(case):
     row = {name: case[name] for name in ("table", "ε", "δ")}
-    return row | {
-        name: spread(case[name]) for name in ("AUC", "log loss", "calibration error", "too cautious by")
-    }
+    return row | {name: spread(case[name]) for name in ("AUC", "log loss", "off by", "cautious by")}
 
 
 def compare(job: dict) -> dict:
@@ -59,7 +58,7 @@ def compare(job: dict) -> dict:
         scores = cross_validate(shares, labels, folds)
         case = {"table": job["table"], "ε": job["epsilon"], "δ": delta, "AUC": scores["auc"]}
         case["log loss"] = scores["log loss"]
-        case["calibration error"], case["too cautious by"] = map(list, zip(*errors, strict=True))
+        case["off by"], case["cautious by"] = map(list, zip(*errors, strict=True))
         found.append(case)
     return {"found": found}
 
