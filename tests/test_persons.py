@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from uuid import UUID
@@ -36,7 +37,9 @@ from privet.audit.persons import PERSON_MUTANTS, PERSON_PROGRAMS, compare_person
 from privet.audit.programs import TOY, UNIVERSE
 from privet.audit.transcripts import compare_without
 from privet.audit.trial import FINDING
+from privet.cli.main import main
 from privet.data import Persons, open_table, read_codes
+from privet.data.outside import find_outside
 from privet.data.persons import NOBODY, own_rows
 from privet.errors import BudgetError, DataError, QuestionError, SchemaError
 from privet.privacy import Repeatable, protect
@@ -385,3 +388,30 @@ def test_one_who_has_a_thousand_rows_moves_no_answer_further_than_one_who_has_on
             compared = compare_without(make[1](Fraction(1)), stands, place, schema, budget, 5)
             losses.append((compared.keeps, compared.loss.attained, compared.loss.rho))
         assert losses[0] == losses[1] and losses[0][0], make[0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_owner_is_told_of_identifiers_that_repeat_and_nobody_else_is(suffix, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 100, 600),
+            "ill": rng.choice(["no", "yes"], 600),
+            "person": [f"p{i}" for i in rng.integers(0, 200, 600)],
+            "row": range(600),
+            "weight": rng.choice(np.round(rng.normal(70, 9, 200), 1), 600),
+            "ward": rng.choice(["a", "b"], 600),
+        }
+    )
+    path, contract = tmp_path / f"t.{suffix}", tmp_path / "s.json"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path, index=False)
+    schema = Schema([Continuous("age", 0, 100)], Label("ill", ["no", "yes"]))
+    assert find_outside(path, schema).repeating == ("person",)
+    assert find_outside(frame, schema).repeating == ("person",)
+    assert find_outside(path, schema.by("person")).repeating == ()
+    schema.save(contract)
+    main(["schema", "check", str(path), "--schema", str(contract)])
+    assert "'person' repeat" in " ".join(capsys.readouterr().err.split())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        protect(path, schema, Ledger().create("x", Budget(1))).noisy_label_rows(epsilon=1)

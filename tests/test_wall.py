@@ -119,7 +119,7 @@ def test_the_lint_sees_every_way_to_draw(line):
 
 
 SIMULATING = {"score_estimate.py", "merge.py"}
-"""What draws answers anew to see how far noise may have moved them, and invented rows: nothing is released by it."""
+"""What draws answers anew to see how far noise may have moved them, and invented rows."""
 
 
 def test_learners_draw_no_noise():

@@ -33,6 +33,11 @@ PUBLIC_ONLY = (
     "If the sample is private, the draft gives parts of it away and no budget covers that.\n"
     "Draft from a [b]public[/b] sample only, then widen bounds and add categories by what is publicly known."
 )
+NO_UNIT = (
+    "Without a [b]unit[/b] a schema protects rows, not persons: name the column that says whose a row is, "
+    '"unit": "…".'
+)
+
 OWNER_ONLY = (
     "These are [b]exact counts[/b] of private rows: for the owner's eyes only. Do not pass them on, and do "
     "not fit a schema to them: widen it by what is publicly known."
@@ -140,8 +145,12 @@ def check(
     counts, label = found.counts, contract.label.name
     refused = bool(found.wrong_lines) or _would_refuse(counts, label)
     warn("EXACT COUNTS: FOR THE OWNER'S EYES ONLY", OWNER_ONLY)
+    if found.repeating:
+        listed = ", ".join(map(repr, found.repeating))
+        warn("SEVERAL ROWS A PERSON?", f"{listed} repeat as identifiers of persons do. {NO_UNIT}")
     if as_json:
         told = {"exact_counts_for_the_owner_only": counts, "fit_would_refuse": refused}
+        told["columns_that_may_be_identifiers"] = list(found.repeating)
         show_json(told | {_head(found): found.places, "wrong_lines": found.wrong_lines})
         return 3 if refused else 0
     if found.wrong_lines:

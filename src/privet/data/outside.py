@@ -20,6 +20,7 @@ from privet.data.columns import Column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE
 from privet.data.opened import open_table
+from privet.data.persons import Persons
 from privet.data.sources import read_address
 from privet.data.table import csv_names, damaged
 from privet.data.text import CSV_SUFFIXES, UTF8, Place, TextFile, is_place, text_file
@@ -34,6 +35,11 @@ FIELDS = "too many or too few fields"
 QUOTES = "a quote where none may stand"
 TOO_LONG = "longer than a megabyte"
 DAMAGE = (OSError, EOFError, zlib.error)
+FEWEST_PERSONS, MOST_ROWS = 10, 50
+"""Values, and rows a value, of a column that may be one of identifiers."""
+
+_FRACTION = re.compile(r"-?\d*\.\d+(e-?\d+)?")
+
 MOST = 5
 """Places that are told of each kind."""
 
@@ -52,12 +58,15 @@ class Outside:
     wrong_lines : dict
         Of a file of text: lines that cannot be read at all, by what is wrong with them. Where there are
         any, nothing else was looked at.
+    repeating : tuple of str
+        Columns outside a schema without a unit whose values repeat as identifiers of persons do.
     """
 
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     places: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     wrong_lines: dict[str, list[int]] = field(default_factory=dict)
     in_lines: bool = False
+    repeating: tuple[str, ...] = ()
 
 
 def outside_counts(source: Any, schema: Schema) -> dict[str, dict[str, int]]:
@@ -98,7 +107,37 @@ def find_outside(source: Any, schema: Schema) -> Outside:
     if excess > 0:
         counts[label.name][TOO_MANY_ROWS] = int(excess)
         places[label.name][TOO_MANY_ROWS] = []
-    return Outside(counts, places, in_lines=file is not None)
+    return Outside(counts, places, in_lines=file is not None, repeating=_repeating(source, schema))
+
+
+def _repeating(source: Any, schema: Schema) -> tuple[str, ...]:
+    """Columns that may say whose a row is, where the schema does not: each value stands for a few rows."""
+    known = {*schema.feature_names, schema.label.name}
+    if schema.unit is not None:
+        return ()
+    names = open_table(source, schema).names or []
+    others = [name for name in dict.fromkeys(names) if name not in known]
+    as_text = [Categorical(name) for name in others]
+    if not as_text:
+        return ()
+    table = open_table(source, Schema(as_text, schema.label))
+    return tuple(name for name in others if _repeats(name, table.fetch([name])[name]))
+
+
+def _repeats(name: str, column: Column) -> bool:
+    kind = getattr(column, "type", getattr(column, "dtype", None))
+    if isinstance(kind, pa.DataType) and pa.types.is_nested(kind):
+        return False
+    try:
+        identities = Persons(name, bytes(32)).identities({name: column}, len(column))[:, 0]
+    except DataError:
+        return False  # of a type that no identifier has
+    persons = np.unique(identities[identities != 0])
+    n_rows = int((identities != 0).sum())
+    if not FEWEST_PERSONS <= len(persons) < n_rows <= MOST_ROWS * len(persons):
+        return False
+    some = [str(value) for value in column[:1000]] if isinstance(column, pa.ChunkedArray | np.ndarray) else []
+    return sum(bool(_FRACTION.fullmatch(value)) for value in some) <= len(some) // 2
 
 
 def _one_text_file(place: Place) -> TextFile | None:
