@@ -21,6 +21,7 @@ from privet.privacy.budget import rho_of
 from privet.privacy.profile import LARGE, profile_epsilon, profile_price, profile_rho
 from privet.privacy.questions import QUESTIONS
 from privet.privacy.questions.boosting import BinRows, LabelRows
+from privet.privacy.questions.columns import RowCount
 
 DELTA = Fraction(1, 10**6)
 epsilons = st.fractions(Fraction(1, 1000), 20, max_denominator=10**4)
@@ -166,6 +167,26 @@ def test_what_is_paid_for_as_gaussian_pays_for_nothing_else():
     assert in_sequence([Cost.zcdp("1/16", gaussian=True), pure]).exceeds(gaussian)
     assert not in_sequence([Cost.zcdp("1/16", gaussian=True)] * 2).exceeds(gaussian)
     assert not gaussian.exceeds(Cost.zcdp("1/8"))
+
+
+@pytest.mark.parametrize("dearer", [Cost.pure(1), Cost.pure(2, bounded_range=True)])
+def test_what_is_left_of_a_mixed_plan_pays_no_more_than_it_was_charged(schema, people, dearer):
+    """A plan of both kinds of cost sums up to a ρ in which an ε costs less than on this account."""
+    own = account(Budget(8, DELTA, accounting=GDP))
+    rows = protect(pd.DataFrame(people), schema, own)
+    mixed = [Cost.zcdp("0.5", gaussian=True), Cost.pure("0.1")]
+    rows.reserve([RowCount.plan(cost) for cost in mixed])
+    choice = QUESTIONS["choose"](("age < 40", "age >= 40"))
+    left = in_sequence(mixed)
+    assert not dearer.exceeds(left) and dearer.priced(GDP).rho > in_sequence(c.priced(GDP) for c in mixed).rho
+    with pytest.raises(QuestionError, match="left of the plan"):
+        rows.refine([choice.charge(schema, dearer)])
+    # Read anew, what is left pays for the first plan after: no more then either.
+    again = rows.under(schema)
+    with pytest.raises(QuestionError, match="left of the plan"):
+        again.ask(choice, dearer)
+    again.refine([choice.charge(schema, Cost.pure("0.5"))])
+    again.ask(choice, Cost.pure("0.5"))
 
 
 def test_a_choice_cannot_be_asked_as_gaussian(schema, people):

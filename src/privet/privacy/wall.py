@@ -168,14 +168,17 @@ class Wall:
 
         Privacy
         -------
-        Whatever the answers so far, the questions left cost no more than was reserved for them: the
-        two compose in sequence. Proof: *Sequence*.
+        Whatever the answers so far, the questions left cost no more than was reserved for them, in what the
+        account adds up: the two compose in sequence. Proof: *Sequence*.
         """
-        charges = _charges(plan)
+        charges, accounting = _charges(plan), self.accounting
         with self._lock:
             if self._unsettled:
                 raise QuestionError("there are two plans to settle between.", "settle first.")
-            wanted, left = (in_sequence(c.cost for c in part) for part in (charges, self._planned))
+            # Priced: where μ² adds up, the sum of what an ε and a ρ cost elsewhere bounds nothing.
+            wanted, left = (
+                in_sequence(c.cost.priced(accounting) for c in part) for part in (charges, self._planned)
+            )
             if charges and wanted.exceeds(left):
                 raise QuestionError(f"{left} is left of the plan, not {wanted}.", "plan within what is left.")
             self._planned, self._carried = charges, False
