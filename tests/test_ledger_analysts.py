@@ -104,6 +104,19 @@ def test_the_same_request_with_the_same_key_is_charged_once(ledger, tmp_path):
     assert ledger.state("patients").spent().epsilon == Fraction(6, 10)
 
 
+def test_the_key_of_a_charge_that_was_given_back_pays_for_nothing(ledger):
+    asked = {"analyst": "ada", "key": "k1"}
+    first = ledger.reserve("patients", [charge("0.6")], **asked)
+    with ledger.transaction() as at_once:
+        at_once.give_back(first, "cancelled before it ran")
+    assert ledger.charged("patients", "k1", "ada") is None
+    with pytest.raises(KeyReused, match="given back"):
+        ledger.reserve("patients", [charge("0.6")], **asked)
+    assert ledger.state("patients").spent().epsilon == 0
+    other = ledger.reserve("patients", [charge("0.6")], **(asked | {"key": "k2"}))
+    assert other.number > first.number and ledger.state("patients").spent().epsilon == Fraction(3, 5)
+
+
 def test_what_a_service_writes_is_there_exactly_if_the_charge_is(ledger):
     with ledger.transaction() as at_once:
         at_once.execute("CREATE TABLE job (key TEXT PRIMARY KEY, charge INTEGER)")

@@ -223,10 +223,12 @@ class Ledger:
             LOG.info(text, *facts)
 
     def charged(self, account: str, key: str, analyst: str | None = None) -> Receipt | None:
-        """The receipt of what an analyst was charged with a key, if anything was."""
-        with self._reading():
+        """The receipt of what an analyst was charged with a key, if anything was and was not given back."""
+        with self._reading() as totals:
             found = self._book.find_key(account, str(key_of({"key": key, "analyst": analyst})))
-        return Receipt(account, found[1].number, found[1].hash, found[1].signature) if found else None
+            if found is None or found[1].number in totals.state(account).closed:
+                return None
+        return Receipt(account, found[1].number, found[1].hash, found[1].signature)
 
     def state(self, account: str) -> State:
         """Budget and spending of an account."""

@@ -100,7 +100,8 @@ class Transaction:
             What asks, for the history.
         key : str, optional
             Of the analyst's own choice: the same request with the same key is charged once, and has the same
-            receipt; another request with it is refused (`KeyReused`).
+            receipt; another request with it is refused (`KeyReused`), and so is one whose charge was given
+            back: its receipt would pay for nothing.
         batch : str, optional
         schema : str, optional
             Fingerprint of the schema to ask under.
@@ -115,7 +116,7 @@ class Transaction:
         event |= dict(zip(PLANS, [[each.to_dict() for each in plan] for plan in plans], strict=False))
         state = self.state(account)
         if key is not None and (found := self._book.find_key(account, str(key_of(event)))):
-            return _same(event, *found)
+            return _same(event, *found, state)
         costs = plan_costs(event, {}, state.budget.accounting)
         try:
             check_declared(state, account, batch)
@@ -181,12 +182,16 @@ def check_name(name: object, what: str) -> str:
     return name
 
 
-def _same(event: Event, charged: Event, row: Row) -> Receipt:
-    """The receipt of what was charged with the same key before, if it is the same request."""
+def _same(event: Event, charged: Event, row: Row, state: State) -> Receipt:
+    """The receipt of what was charged with a key, if that was the same request and was not given back."""
     added = {"number", "hash", "time", "salt", "version", "key_of_ledger"}
     if {name: value for name, value in charged.items() if name not in added} != event:
         raise KeyReused(
             f"the key {event['key']!r} was used for another request.", "take a new key for a new request."
+        )
+    if row.number in state.closed:
+        raise KeyReused(
+            f"what was charged with the key {event['key']!r} was given back.", "take a new key to ask again."
         )
     return Receipt(event["account"], row.number, row.hash, row.signature)
 
