@@ -22,7 +22,7 @@ from privet.privacy.charges import Charge
 from privet.privacy.laws import ScoreChange
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.question import Counts, Question, Tally, Terms, pure_only
-from privet.schema import Label, Schema, Target
+from privet.schema import Schema
 from privet.soundness import check_splits, check_structure, view_sizes
 from privet.structure import CompleteTrees, LevelTrees, MultiwayTrees, Splits, Structure
 
@@ -174,7 +174,6 @@ class LeafTotals(OfGrowing, Counts):
 
     method = "noisy_leaf_totals"
     text = "rows by leaf of {} trees"
-    predicts = (Label, Target)
     trees: MultiwayTrees
 
     def sizes(self, schema: Schema) -> tuple[int]:
