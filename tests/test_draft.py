@@ -80,6 +80,16 @@ def test_types_that_a_table_declares_are_taken(tmp_path):
         assert [s.column for s in suspects] == ["when"] and "left out" in suspects[0].told
 
 
+@pytest.mark.parametrize("odd", ["a", 5, None])
+def test_a_column_of_objects_declares_nothing_whatever_stands_in_it(odd):
+    """Its first values would tell, and one of them could change the draft."""
+    frame = pd.DataFrame({"c": pd.Series(["a", "b", odd], dtype=object), "y": [0, 1, 0]})
+    with pytest.raises(SchemaError, match="'c' hold"):
+        draft_from_header(frame, "y", [0, 1])
+    drafted = draft_from_header(frame, "y", [0, 1], {"c": "category"})
+    assert drafted.schema.features == (Categorical("c"),)
+
+
 def test_what_nothing_declares_must_be_said(tmp_path):
     path = written(tmp_path / "p.csv")
     with pytest.raises(SchemaError, match="'town', 'admitted', 'smokes' hold"):

@@ -76,7 +76,7 @@ def draft_from_header(
     unknown = [name for name, kind in told.items() if kind is None]
     if unknown:
         raise SchemaError(
-            f"nothing says what {_some(unknown)} hold: a CSV file declares no types.",
+            f"nothing says what {_some(unknown)} hold: a CSV file, or a column of objects, declares no type.",
             "say which are numbers, integers or categories.",
         )
     if not told:
@@ -90,7 +90,7 @@ def declared_kinds(source: Any) -> dict[str, str | None]:
     if not is_place(source):
         frame = nw.from_native(source, eager_only=True)
         require_columns(frame.columns, frame.columns)
-        return {str(name): _of_frame(frame[name].dtype) for name in frame.columns}
+        return {str(name): _of_series(frame[name]) for name in frame.columns}
     require_table_file(source)
     path = place_path(source)
     if path.suffix == ".parquet":
@@ -107,7 +107,11 @@ def _looks(name: str, declared: Mapping[str, str | None]) -> str | None:
     return TIME if declared[name] == DAY else suspect(name)
 
 
-def _of_frame(dtype: Any) -> str | None:
+def _of_series(series: nw.Series[Any]) -> str | None:
+    """What a column of a frame declares; one of objects nothing, though its first values would tell."""
+    if series.implementation.is_pandas_like() and series.to_native().dtype == object:
+        return None
+    dtype: Any = series.dtype
     if dtype.is_integer():
         return INTEGER
     if dtype.is_numeric():
