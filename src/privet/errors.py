@@ -10,6 +10,7 @@
     │   ├── BudgetExceeded                a charge does not fit what is left
     │   ├── UnknownAccount                no budget was set for that data
     │   ├── KeyReused                     a key that was used for another request
+    │   ├── LedgerUnavailable             the database cannot be reached, or has no room
     │   └── LedgerTampered                the ledger file was edited or cut
     ├── QuestionError (ValueError)        a question that the wall cannot answer
     └── ModelFileError (ValueError)       a model file is cut, edited or too new
@@ -80,6 +81,10 @@ class UnknownAccount(BudgetError):
 
 class KeyReused(BudgetError):
     """A charge has the key of another charge; nothing was charged."""
+
+
+class LedgerUnavailable(BudgetError):
+    """The ledger's database cannot be used now: nobody refused what was asked, and it may be asked again."""
 
 
 class LedgerTampered(BudgetError):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privet.errors import BudgetError, PrivetError
+from privet.errors import BudgetError, LedgerUnavailable, PrivetError
 
 SCHEME = "postgresql://"
 SETTING_UP = 7261_0001
@@ -107,7 +107,7 @@ class Postgres:
             name = getattr(error.diag, "constraint_name", None)
             raise BudgetError(f"this cannot be written beside the ledger ({name}).") from None
         except self._driver.Error as error:
-            raise BudgetError(
+            raise LedgerUnavailable(
                 f"the ledger {self.place!r} cannot be used now ({type(error).__name__}).",
                 "see that the server runs and lets you in, and try again.",
             ) from None

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from privet.errors import BudgetError, LedgerTampered
+from privet.errors import BudgetError, LedgerTampered, LedgerUnavailable
 
 WAIT_SECONDS = 60.0
 
@@ -140,7 +140,7 @@ class Sqlite:
             )
             if opening:
                 told, hint = f"cannot open the ledger {self.place!r} ({error}).", "check the path"
-            raise BudgetError(told, f"{hint}: try again.") from None
+            raise LedgerUnavailable(told, f"{hint}: try again.") from None
         except sqlite3.DatabaseError as error:
             told = f"cannot open the ledger {self.place!r} ({error})."
             raise LedgerTampered(told, "check that it is a ledger, or restore a copy.") from None

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.checks import exact
-from privet.errors import BudgetError
+from privet.errors import BudgetError, LedgerUnavailable
 from privet.privacy import Quote, Receipt, Transaction
 from privet.service import clock, fresh
 from privet.service.house import House, one
@@ -291,6 +291,8 @@ def _enter(house: House, at_once: Transaction, who: Who, found: Listed, priced: 
             instead=quote.instead,
         )
         charge, receipt = paid.number, json.dumps([paid.account, paid.number, paid.hash, paid.signature])
+    except LedgerUnavailable:
+        raise
     except (BudgetError, Forbidden) as refusal:
         state, told = REFUSED, f"{refusal.message} {refusal.hint}".strip()
     row = (

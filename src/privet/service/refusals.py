@@ -9,6 +9,7 @@ from privet.errors import (
     DataError,
     KeyReused,
     LedgerTampered,
+    LedgerUnavailable,
     ModelFileError,
     PrivetError,
     QuestionError,
@@ -72,6 +73,7 @@ class TooSoon(ServiceError):
 
 STATUS: tuple[tuple[type[PrivetError], int], ...] = (
     (LedgerTampered, 503),
+    (LedgerUnavailable, 503),
     (UnknownAccount, 404),
     (KeyReused, 422),
     (BudgetError, 403),

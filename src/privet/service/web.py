@@ -22,7 +22,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from privet.errors import PrivetError
+from privet.errors import LedgerUnavailable, PrivetError
 from privet.service import members
 from privet.service.guard import Guard, Pace
 from privet.service.house import House
@@ -183,6 +183,10 @@ def _answer(request: Request, status: int, message: str, hint: str = "", seconds
 
 def _told(request: Request, error: Exception) -> Response:
     assert isinstance(error, PrivetError)
+    if isinstance(error, LedgerUnavailable):
+        # Where it lies, and what its database says, is for whoever runs the service.
+        log.error("%s", error.message)
+        return _answer(request, 503, "the ledger cannot be used now: nothing was done.", "try again later.")
     return _answer(request, status_of(error), error.message, error.hint, getattr(error, "seconds", 0))
 
 
