@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -29,8 +30,10 @@ from privet.service.tables import Listed, copy_of, listed
 
 log = logging.getLogger("privet.service")
 
-BEAT = 0.1
-"""Seconds between two looks."""
+BEAT, PAUSE = 0.1, 5.0
+"""Seconds between two looks, and after one that failed."""
+
+DAY = 24 * 3600
 
 
 class Runner:
@@ -39,6 +42,7 @@ class Runner:
     def __init__(self, house: House) -> None:
         self.house = house
         self._running: dict[str, Any] = {}
+        self._ended: dict[str, int] = {}
         self._over = threading.Event()
         self._alone: IO[str] | None = None
         self._thread = threading.Thread(target=self._run, name="privet-runner", daemon=True)
@@ -60,27 +64,31 @@ class Runner:
             self._alone.close()
 
     def recover(self) -> None:
-        """Keep whole results of jobs that ran when the service ended; those without one are lost."""
+        """Keep whole results of jobs that ran when the service ended; those without one are lost.
+
+        Folders that a killed service left go, for rows are in them.
+        """
         for id, _, _ in jobs.stored(self.house, jobs.RUNNING):
             left = self.house.work / id / RESULT
             finished = left.stat().st_mtime if left.exists() else 0.0
             if not self._keep(id, finished):
                 jobs.settle(self.house, id, jobs.LOST, "", finished)
-                shutil.rmtree(self.house.work / id, ignore_errors=True)
+        jobs_there = {id for (id,) in self.house.read("SELECT id FROM job")}
+        for left in self.house.work.iterdir():
+            # Folders of no job may belong to the command line; none of them is in use for longer than a day.
+            if left.is_dir() and (left.name in jobs_there or left.stat().st_mtime < time.time() - DAY):
+                shutil.rmtree(left, ignore_errors=True)
 
     def step(self) -> None:
         """Look once: keep what is done, stop what is over its time or cancelled, start what fits."""
-        stored = {id: started for id, started, _ in jobs.stored(self.house, jobs.RUNNING)}
-        for id, process in list(self._running.items()):
-            ended = process.poll() is not None
-            if ended:
-                process.stdin.close()
-                del self._running[id]
-                if not self._keep(id, self.house.now()):
-                    jobs.settle(self.house, id, jobs.FAILED, "", self.house.now())
-                    shutil.rmtree(self.house.work / id, ignore_errors=True)
-            elif id not in stored or jobs.overdue(self.house, id):
+        stored = {id for id, _, _ in jobs.stored(self.house, jobs.RUNNING)}
+        for id, process in self._running.items():
+            if process.poll() is None and (id not in stored or jobs.overdue(self.house, id)):
                 _kill(process)
+        ended = {id for id, process in self._running.items() if process.poll() is not None}
+        # What could not be kept, or not be started, at an earlier look is ``running`` without a process.
+        for id in ended | (stored - self._running.keys()):
+            self._end(id)
         while jobs.taken(self.house) < self.house.settings.slots:
             claimed = jobs.claim(self.house)
             if claimed is None:
@@ -97,12 +105,24 @@ class Runner:
                 self.step()
             except Exception as error:
                 log.error("the runner stumbled: %s", type(error).__name__)
+                self._over.wait(PAUSE)
 
     def _start(self, job: jobs.Job) -> None:
         house, folder = self.house, self.house.work / job.id
         folder.mkdir(mode=0o700)
-        task = _task(house, job, listed(house, CONSOLE, job.table), folder)
+        task = _task(house, job, folder)
         self._running[job.id] = start(house, folder, task, [])
+
+    def _end(self, id: str) -> None:
+        """Keep what a process left, or that it left nothing; till that is on disk it is tried again."""
+        ended = self._ended.setdefault(id, self.house.now())
+        if not self._keep(id, ended):
+            jobs.settle(self.house, id, jobs.FAILED, "", ended)
+            shutil.rmtree(self.house.work / id, ignore_errors=True)
+        process = self._running.pop(id, None)
+        if process is not None:
+            process.stdin.close()
+        del self._ended[id]
 
     def _keep(self, id: str, finished: float) -> bool:
         """Keep the result of a job, if it is whole."""
@@ -135,7 +155,19 @@ def alone(house: House) -> IO[str]:
     return held
 
 
-def _task(house: House, job: jobs.Job, found: Listed, folder: Path) -> dict[str, Any]:
+def _linked_copy(house: House, table: str, target: Path) -> Listed:
+    """Link the copy of a table; a refresh may take it away between the look and the link."""
+    found = listed(house, CONSOLE, table)
+    try:
+        target.hardlink_to(copy_of(house, found))
+    except FileNotFoundError:
+        if listed(house, CONSOLE, table).copy == found.copy:
+            raise
+        return _linked_copy(house, table, target)
+    return found
+
+
+def _task(house: House, job: jobs.Job, folder: Path) -> dict[str, Any]:
     """What the process of a job is told: the copy, the request, and what was paid for it."""
 
     def linked(name: str, file: Path) -> str:
@@ -144,13 +176,14 @@ def _task(house: House, job: jobs.Job, found: Listed, folder: Path) -> dict[str,
         return str(folder / name)
 
     assert job.receipt is not None
+    found = _linked_copy(house, job.table, folder / "rows.parquet")
     (event,) = house.ledger.history(job.people, job.receipt.number - 1, 1)
     model = job.request.model
     return {
         "kind": "job",
         "request": job.request.to_dict(),
         "schema": found.schema.to_dict(),
-        "copy": linked("rows.parquet", copy_of(house, found)),
+        "copy": str(folder / "rows.parquet"),
         "people": job.people,
         "receipt": [job.receipt.account, job.receipt.number, job.receipt.hash, job.receipt.signature],
         "accounting": house.ledger.state(job.people).budget.accounting,

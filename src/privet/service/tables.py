@@ -197,16 +197,19 @@ def refresh(house: House, who: Who, name: str) -> TableView:
         rows = checked_copy(house, lies.address, lies.readable, lies.network, found.schema, target)
         state, told = READY, f"{rows:,} {found.schema.counted} fit the schema."
     except PrivetError as error:
-        state, told, copy = MISFIT, f"{error.message} {error.hint}".strip(), found.copy
+        state, told, copy = MISFIT, f"{error.message} {error.hint}".strip(), ""
     with house.write() as at_once:
+        # As it is now: another refresh may have ended meanwhile.
+        ((before,),) = at_once.execute("SELECT copy FROM listed WHERE name = ?", (name,))
+        shown = READY if before else state
         at_once.execute(
             "UPDATE listed SET state = ?, told = ?, copy = ?, checked = ? WHERE name = ?",
-            (READY if copy and state == MISFIT else state, told, copy, house.now(), name),
+            (shown, told, copy or before, house.now(), name),
         )
         note(house, at_once, who.name, "table checked", f"{name}: {state}")
-    if found.copy not in ("", copy):
+    if copy and before:
         # Jobs that run hold a link of their own to it.
-        (house.copies / f"{found.copy}.parquet").unlink(missing_ok=True)
+        (house.copies / f"{before}.parquet").unlink(missing_ok=True)
     return table(house, who, name)
 
 
