@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -22,6 +23,8 @@ print(json.dumps({
     "seen": [tried(lambda path=path: sorted(os.listdir(path))) for path in sys.argv[2:]],
     "network": tried(lambda: socket.create_connection(("127.0.0.1", int(sys.argv[1])), 2) and "reached"),
     "secret": os.environ.get("PRIVET_OPENID_SECRET"),
+    "others": tried(lambda: sorted(os.listdir(".."))),
+    "signalled": tried(lambda: os.kill(int(os.environ["LANG"]), 0) or "reached"),
     "written": tried(lambda: open("note", "w").write("x")),
 }))
 """
@@ -33,17 +36,18 @@ def test_a_process_sees_its_own_folder_and_no_network(tmp_path, monkeypatch):
     house = make_house(tmp_path / "house")
     own = house.work / "own"
     own.mkdir()
+    (house.work / "another job").mkdir()
     folders = [house.private, house.jobs, house.uploads]
     with socket.create_server(("127.0.0.1", 0)) as server:
         walled = sandbox.command([], own, folders)
         program = [sys.executable, "-c", LOOK, str(server.getsockname()[1]), *map(str, folders)]
-        environment = sandbox.environment(own)
+        environment = {**sandbox.environment(own), "LANG": str(os.getpid())}
         done = subprocess.run(
             [*walled, *program], cwd=own, env=environment, capture_output=True, text=True, check=True
         )
     assert done.stdout.strip() in (
-        '{"seen": [[], [], []], "network": null, "secret": null, "written": 1}',
-        '{"seen": [null, null, null], "network": null, "secret": null, "written": 1}',
+        f'{{"seen": {seen}, "network": null, "secret": null, "others": ["own"], "signalled": null, "written": 1}}'
+        for seen in ("[[], [], []]", "[null, null, null]")
     )
     assert (house.private / "copies").is_dir()
     house.close()

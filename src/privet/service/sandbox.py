@@ -2,7 +2,8 @@
 
 Where bubblewrap is installed it sees the system read-only and its own folder, and nothing else of the house.
 Else, where the kernel lets users have namespaces of their own, the house's other folders are hidden from it
-under empty ones, and it has no network. `walls` says which; the service prints it when it starts.
+under empty ones, those of other processes too; it can signal no process, and it has no network. `walls` says
+which; the service prints it when it starts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +33,11 @@ KEPT = (
 MOST_FILE = 8 << 30
 
 
+SHOW = (
+    'mount --bind "$1" "$3" && mount -t tmpfs -o size=64k,mode=500 none "$2" && mkdir "$1"'
+    ' && mount --move "$3" "$1" && cd "$1" || exit 9; shift 2; '
+)
+"""Covers the folder in which its own lies among others: all that is left there is its own."""
 HIDE = 'while [ "$1" != -- ]; do mount -t tmpfs -o size=4k,mode=0 none "$1" || exit 9; shift; done; shift; '
 LOCK = 'exec unshare --map-current-user -- "$@"'
 """Covers folders, then goes on in a namespace in which no cover can be taken away."""
@@ -41,8 +48,13 @@ def walls() -> str:
     """What shuts processes in here: ``bubblewrap``, ``namespaces``, or ``nothing``."""
     if shutil.which("bwrap") and _works(_bubblewrap([], [])):
         return "bubblewrap"
-    if shutil.which("unshare") and _works(_unshare([Path("/mnt")])):
-        return "namespaces"
+    if shutil.which("unshare"):
+        with tempfile.TemporaryDirectory() as folder:
+            own, hidden = Path(folder) / "work" / "own", Path(folder) / "hidden"
+            own.mkdir(parents=True)
+            hidden.mkdir()
+            if _works(_unshare(own, [hidden])):
+                return "namespaces"
     return "nothing"
 
 
@@ -54,7 +66,7 @@ def command(readable: Sequence[Path], own: Path, hidden: Sequence[Path], network
     readable : sequence of paths
         What it may read besides the system.
     own : Path
-        Its folder, which it may write to.
+        Its folder, which it may write to, in a folder of such folders.
     hidden : sequence of paths
         What it must not see.
     network : bool
@@ -62,7 +74,7 @@ def command(readable: Sequence[Path], own: Path, hidden: Sequence[Path], network
     """
     if network or walls() == "nothing":
         return []
-    return _bubblewrap(readable, [own]) if walls() == "bubblewrap" else _unshare(hidden)
+    return _bubblewrap(readable, [own]) if walls() == "bubblewrap" else _unshare(own, hidden)
 
 
 def environment(temporary: Path, network: bool = False) -> Mapping[str, str]:
@@ -85,9 +97,20 @@ def limit(memory: int, cpu_seconds: int) -> None:
         resource.setrlimit(what, (bound, bound))
 
 
-def _unshare(hidden: Sequence[Path]) -> list[str]:
-    apart = ["unshare", "--map-root-user", "--mount", "--net", "--"]
-    return [*apart, "sh", "-c", HIDE + LOCK, "sh", *map(str, hidden), "--"]
+def _unshare(own: Path, hidden: Sequence[Path]) -> list[str]:
+    apart = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "--net",
+        "--ipc",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--",
+    ]
+    folders = map(str, (own, own.parent, *hidden))
+    return [*apart, "sh", "-c", SHOW + HIDE + LOCK, "sh", *folders, "--"]
 
 
 def _bubblewrap(readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
