@@ -224,3 +224,13 @@ def test_a_form_that_cannot_be_read_is_told_and_charges_nothing(served):
         assert "written as JSON" in more.text
         assert client.post("/tables/visits/jobs", data={"body": "no", "key": "12345678"}).status_code == 400
         assert client.get("/people/patients.json").json()["purse"]["left"] == before
+
+
+def test_what_is_nested_deeply_is_no_json(served):
+    deep = "[" * 3000
+    with signed_in(served, OLGA) as client:
+        told = client.get("/tables/visits/plan", params={"what": "boosting", "epsilon": "1", "more": deep})
+        assert "written as JSON" in told.text
+        assert client.post("/tables/visits/jobs", data={"body": deep, "key": "12345678"}).status_code == 400
+        table = {"name": "deep", "people": "patients", "address": "file:patients.csv", "contract": deep * 10}
+        assert client.post("/tables", data=table).status_code == 400

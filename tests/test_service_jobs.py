@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 
 from houses import ADA, BOB, COUNT, OLGA, finish, make_house
+from privet.errors import DataError, LedgerUnavailable
 from privet.service import jobs, models, people, plans, tables
-from privet.service.refusals import Conflict, NotFound
+from privet.service.refusals import Conflict, NotFound, status_of
 from privet.service.runner import Runner
 
 
@@ -70,3 +72,92 @@ def test_a_copy_that_was_changed_fails_without_a_word_and_keeps_the_charge(house
     job = finish(house, ADA, jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada").id)
     assert job.state == jobs.FAILED and job.told == jobs.FAILURE and job.answer is None
     assert people.purse(house, ADA, "patients").own.spent["epsilon"] == 0.1
+
+
+def test_a_result_that_finds_no_room_is_kept_later_and_no_slot_is_lost(house):
+    fit = {"kind": "fit", "what": "majority-forest", "params": {"epsilon": 0.1, "n_trees": 2, "max_depth": 2}}
+    job = jobs.submit(house, ADA, "visits", fit, "a-key-of-ada")
+    working = Runner(house)
+    working.step()
+    working._running[job.id].wait()
+    house.jobs.rmdir()
+    house.jobs.touch()
+    with pytest.raises(OSError, match="jobs"):
+        working.step()
+    house.jobs.unlink()
+    house.jobs.mkdir()
+    working.step()
+    house.clock.ahead += 2 * job.seconds
+    assert jobs.job(house, ADA, job.id).state == jobs.RELEASED and jobs.taken(house) == 0
+    assert models.model_of(house, ADA, job.id).card.private
+
+
+def test_a_job_that_could_not_be_started_keeps_no_slot(house, monkeypatch):
+    job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    with monkeypatch.context() as broken:
+        broken.setattr("privet.service.runner.start", lambda *args: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            Runner(house).step()
+    working = Runner(house)
+    working.step()
+    house.clock.ahead += 2 * job.seconds
+    assert jobs.job(house, ADA, job.id).state == jobs.FAILED and jobs.taken(house) == 0
+
+
+def test_a_refresh_beside_another_leaves_a_copy_that_is_there(house, monkeypatch):
+    copied, others = tables.checked_copy, []
+
+    def refreshed_meanwhile(*args):
+        if not others:
+            others.append(1)
+            tables.refresh(house, OLGA, "visits")
+            raise DataError("it does not fit.")
+        return copied(*args)
+
+    monkeypatch.setattr(tables, "checked_copy", refreshed_meanwhile)
+    assert tables.refresh(house, OLGA, "visits").state == tables.READY
+    found = tables.copy_of(house, tables.listed(house, OLGA, "visits"))
+    assert [found] == list(house.copies.iterdir())
+
+
+def test_a_refresh_while_a_job_starts_is_no_failure(house, monkeypatch):
+    found = tables.copy_of
+
+    def taken_away(house, listed):
+        path = found(house, listed)
+        monkeypatch.undo()
+        tables.refresh(house, OLGA, "visits")
+        return path
+
+    job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    monkeypatch.setattr("privet.service.runner.copy_of", taken_away)
+    assert finish(house, ADA, job.id).state == jobs.RELEASED
+
+
+def test_rows_that_a_killed_service_left_go(house):
+    job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    finish(house, ADA, job.id)
+    old, new = house.work / "copy-old", house.work / "copy-new"
+    for folder in (house.work / job.id, old, new):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    Runner(house).recover()
+    assert [each.name for each in house.work.iterdir() if each.is_dir()] == ["copy-new"]
+
+
+def test_a_full_disk_charges_nothing_and_is_no_refusal(house):
+    database = house.ledger._book.store._db
+    (pages,) = database.execute("PRAGMA page_count").fetchone()
+    free = database.execute("PRAGMA freelist_count").fetchone()[0]
+    database.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(LedgerUnavailable) as refused:
+        for number in range(500 + free):
+            jobs.submit(house, ADA, "visits", {**COUNT, "params": {"epsilon": "1e-6"}}, f"full-disk-{number}")
+    assert status_of(refused.value) == 503
+    there = jobs.jobs(house, ADA)
+    assert {job.state for job in there} == {jobs.QUEUED}
+    assert people.purse(house, ADA, "patients").own.spent["epsilon"] == pytest.approx(1e-6 * len(there))
+    database.execute("PRAGMA max_page_count=1000000")
+    more = {**COUNT, "params": {"epsilon": "1e-6"}}
+    assert jobs.submit(house, ADA, "visits", more, f"full-disk-{len(there)}").state == jobs.QUEUED
+    house.ledger.verify()

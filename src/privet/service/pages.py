@@ -40,6 +40,7 @@ router = APIRouter(include_in_schema=False)
 HOME = Path(__file__).with_name("console")
 Text = Annotated[str, Form(max_length=10_000)]
 Short = Annotated[str, Form(max_length=500)]
+Long = Annotated[str, Form(max_length=tables.LONGEST_SCHEMA)]
 Shown = tuple[str, dict[str, Any]]
 
 
@@ -208,14 +209,19 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
         if given[name].strip():
             params[name] = given[name].strip()
     if given["more"].strip():
-        try:
-            more = json.loads(given["more"])
-        except ValueError:
-            more = None
+        more = _json(given["more"])
         if not isinstance(more, dict):
             raise ServiceError("more parameters are written as JSON.", 'write {"n_trees": 20}.')
         params |= more
     return {"kind": given["kind"], "what": given["what"], "params": params}
+
+
+def _json(text: str) -> Any:
+    """What a field says; None where it is no JSON, or is nested deeper than is read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 @router.post("/tables/{name}/jobs")
@@ -223,10 +229,9 @@ def submit(
     request: Request, house: At, who: SignedIn, name: str, body: Text, key: Short, max_cost: Short = ""
 ) -> Response:
     """Submit what was planned, at the price that was shown."""
-    try:
-        data = json.loads(body)
-    except ValueError:
-        raise ServiceError("there is no plan in this form.", "plan again.") from None
+    data = _json(body)
+    if data is None:
+        raise ServiceError("there is no plan in this form.", "plan again.")
     found = jobs.submit(house, who, name, data, key, max_cost or None)
     return back(f"/jobs/{found.id}")
 
@@ -356,13 +361,12 @@ def grant(house: At, who: SignedIn, name: str, epsilon: Short, key: Short, delta
 
 @router.post("/tables")
 def register(
-    house: At, who: SignedIn, name: Short, people: Short, address: Short, contract: Text
+    house: At, who: SignedIn, name: Short, people: Short, address: Short, contract: Long
 ) -> Response:
     """Register a table: checked and copied now."""
-    try:
-        schema = json.loads(contract)
-    except ValueError:
-        raise ServiceError("a schema is written as JSON.", "`privet schema draft` writes one.") from None
+    schema = _json(contract)
+    if schema is None:
+        raise ServiceError("a schema is written as JSON.", "`privet schema draft` writes one.")
     tables.register(house, who, name, people, address, schema)
     return back(f"/tables/{quote(name, safe='')}")
 

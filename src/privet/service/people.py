@@ -104,7 +104,7 @@ def grant(house: House, who: Who, people: str, budget: Budget, key: str) -> Purs
     """Replace the total by another, once for each key: what was spent stays spent."""
     require(who, "own")
     _check(house, who, people)
-    request = f"grant {people} {budget.epsilon} {budget.delta}"
+    request = f"grant {people} {budget.epsilon} {budget.delta}" + f" {budget.finding}" * bool(budget.finding)
     with house.write() as at_once:
         if first_time(at_once, who, key, request):
             at_once.grant(people, budget)
