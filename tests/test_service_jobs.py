@@ -150,14 +150,18 @@ def test_a_full_disk_charges_nothing_and_is_no_refusal(house):
     (pages,) = database.execute("PRAGMA page_count").fetchone()
     free = database.execute("PRAGMA freelist_count").fetchone()[0]
     database.execute(f"PRAGMA max_page_count={pages}")
-    with pytest.raises(LedgerUnavailable) as refused:
+    little = {**COUNT, "params": {"epsilon": "1e-6"}}
+
+    def fill():
         for number in range(500 + free):
-            jobs.submit(house, ADA, "visits", {**COUNT, "params": {"epsilon": "1e-6"}}, f"full-disk-{number}")
+            jobs.submit(house, ADA, "visits", little, f"full-disk-{number}")
+
+    with pytest.raises(LedgerUnavailable) as refused:
+        fill()
     assert status_of(refused.value) == 503
     there = jobs.jobs(house, ADA)
     assert {job.state for job in there} == {jobs.QUEUED}
     assert people.purse(house, ADA, "patients").own.spent["epsilon"] == pytest.approx(1e-6 * len(there))
     database.execute("PRAGMA max_page_count=1000000")
-    more = {**COUNT, "params": {"epsilon": "1e-6"}}
-    assert jobs.submit(house, ADA, "visits", more, f"full-disk-{len(there)}").state == jobs.QUEUED
+    assert jobs.submit(house, ADA, "visits", little, f"full-disk-{len(there)}").state == jobs.QUEUED
     house.ledger.verify()

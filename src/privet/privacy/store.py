@@ -134,13 +134,10 @@ class Sqlite:
         except sqlite3.IntegrityError as error:
             raise BudgetError(f"this cannot be written beside the ledger ({error}).") from None
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-            told, hint = (
-                f"the ledger {self.place!r} cannot be used now ({error}).",
-                "another process may hold it",
-            )
+            told, hint = f"the ledger {self.place!r} cannot be used now", "another process may hold it"
             if opening:
-                told, hint = f"cannot open the ledger {self.place!r} ({error}).", "check the path"
-            raise LedgerUnavailable(told, f"{hint}: try again.") from None
+                told, hint = f"cannot open the ledger {self.place!r}", "check the path"
+            raise LedgerUnavailable(f"{told} ({error}).", f"{hint}: try again.") from None
         except sqlite3.DatabaseError as error:
             told = f"cannot open the ledger {self.place!r} ({error})."
             raise LedgerTampered(told, "check that it is a ledger, or restore a copy.") from None
