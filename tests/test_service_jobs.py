@@ -9,8 +9,8 @@ import pytest
 
 from houses import ADA, BOB, COUNT, OLGA, finish, make_house
 from privet.errors import DataError, LedgerUnavailable
-from privet.service import jobs, models, people, plans, tables
-from privet.service.refusals import Conflict, NotFound, status_of
+from privet.service import jobs, models, people, plans, tables, verifying
+from privet.service.refusals import Conflict, Forbidden, NotFound, status_of
 from privet.service.runner import Runner
 
 
@@ -165,3 +165,47 @@ def test_a_full_disk_charges_nothing_and_is_no_refusal(house):
     database.execute("PRAGMA max_page_count=1000000")
     assert jobs.submit(house, ADA, "visits", little, f"full-disk-{len(there)}").state == jobs.QUEUED
     house.ledger.verify()
+
+
+def test_lists_are_long_and_a_page_shows_the_end(house, monkeypatch):
+    little = {**COUNT, "params": {"epsilon": "1e-6"}}
+    first = jobs.submit(house, ADA, "visits", little, "a-first-key")
+    for number in range(12):
+        jobs.submit(house, BOB, "visits", little, f"a-key-of-bob-{number}")
+    last = jobs.submit(house, ADA, "visits", little, "a-last-key")
+    jobs.cancel(house, ADA, last.id)
+    monkeypatch.setattr(people, "CHUNK", 3)
+    seen = [(each.kind, each.who) for each in people.ledger(house, ADA, "patients")]
+    assert seen == [("cap", "ada"), ("charge", "ada"), ("charge", "ada"), ("cancel", "")]
+    assert people.ledger(house, ADA, "patients", most=2) == people.ledger(house, ADA, "patients")[:2]
+    events = people.ledger(house, OLGA, "patients")
+    start = people.last_page(house, OLGA, "patients", most=5)
+    assert people.ledger(house, OLGA, "patients", start) == events[-5:]
+    before = people.last_page(house, OLGA, "patients", start, most=5)
+    assert people.ledger(house, OLGA, "patients", before, 5) == events[-10:-5]
+    assert people.last_page(house, OLGA, "patients", 3, most=5) == 0
+    assert [job.id for job in jobs.jobs(house, OLGA, state=jobs.CANCELLED)] == [last.id]
+    assert [job.id for job in jobs.jobs(house, ADA, "visits", jobs.QUEUED)] == [first.id]
+    assert jobs.jobs(house, ADA, "other") == []
+
+
+def test_a_picture_of_what_was_spent_has_few_points_and_the_right_end(house, monkeypatch):
+    monkeypatch.setattr(people, "MOST_POINTS", 8)
+    for number in range(23):
+        jobs.submit(house, BOB, "visits", {**COUNT, "params": {"epsilon": "0.01"}}, f"a-key-of-bob-{number}")
+        if number % 5 == 0:
+            points = people.burn(house, OLGA, "patients")
+            assert points[-1]["spent"]["epsilon"] == pytest.approx(0.01 * (number + 1))
+            assert len(points) <= 9
+            numbers = [each["number"] for each in points]
+            assert numbers == sorted(set(numbers)) and numbers[-1] == house.ledger.head().number
+
+
+def test_a_member_brings_no_end_of_models(house, monkeypatch):
+    monkeypatch.setattr(verifying, "looked_at", lambda house, model: {})
+    monkeypatch.setattr(verifying, "MOST_UPLOADS", 2)
+    for _ in range(2):
+        verifying.upload(house, ADA, b"a model")
+    with pytest.raises(Forbidden, match="2 models at most"):
+        verifying.upload(house, ADA, b"a model")
+    verifying.upload(house, BOB, b"a model")

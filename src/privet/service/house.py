@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from privet.errors import QuestionError
@@ -69,6 +70,8 @@ class House:
     ) -> None:
         self.data = Path(data).absolute()
         self.clock = clock
+        self.burnt: dict[str, Any] = {}
+        self.drawing = Lock()
         for folder in (self.data, self.private, self.copies, self.work, self.jobs, self.uploads):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.tables.mkdir(exist_ok=True)

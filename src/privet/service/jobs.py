@@ -51,6 +51,8 @@ WAITING, QUEUED, RUNNING, FINISHED = "waiting", "queued", "running", "finished"
 RELEASED, REFUSED, FAILED, LOST, CANCELLED = "released", "refused", "failed", "lost", "cancelled"
 STATES = (WAITING, QUEUED, RUNNING, RELEASED, REFUSED, FAILED, LOST, CANCELLED)
 """As anybody is shown them."""
+ENDED_BY_CLOCK = (RUNNING, RELEASED, FAILED)
+"""Which of these `FINISHED` is shown as."""
 
 COLUMNS = (
     "id, number, member, listed, people, request, key, cost, epsilon, seconds, state, told, charge, receipt,"
@@ -157,9 +159,12 @@ def submit(house: House, who: Who, name: str, data: Any, key: str, max_cost: Any
 def jobs(house: House, who: Who, table: str | None = None, state: str | None = None) -> list[Job]:
     """Own jobs, newest first; an owner sees all."""
     require(who, "read", "submit", "own")
+    stored = sorted({state or "", *((FINISHED,) if state in ENDED_BY_CLOCK else ())})
     rows = house.read(
-        f"SELECT {COLUMNS} FROM job WHERE member = ? OR 1 = ? ORDER BY made DESC, number DESC LIMIT 1000",
-        *(who.name, int(who.may("own"))),
+        f"SELECT {COLUMNS} FROM job WHERE (member = ? OR 1 = ?) AND (listed = ? OR 1 = ?)"
+        f" AND (state IN ({', '.join('?' * len(stored))}) OR 1 = ?)"
+        " ORDER BY made DESC, number DESC LIMIT 1000",
+        *(who.name, int(who.may("own")), table or "", int(table is None), *stored, int(state is None)),
     )
     found = [_read(house, row) for row in rows]
     return [job for job in found if table in (None, job.table) and state in (None, job.state)]

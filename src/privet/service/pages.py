@@ -42,6 +42,8 @@ Text = Annotated[str, Form(max_length=10_000)]
 Short = Annotated[str, Form(max_length=500)]
 Long = Annotated[str, Form(max_length=tables.LONGEST_SCHEMA)]
 Shown = tuple[str, dict[str, Any]]
+EVENTS = 100
+"""Of a ledger on one page."""
 
 
 def _time(seconds: int | None) -> str:
@@ -326,12 +328,21 @@ def accounts_page(house: At, who: SignedIn) -> Shown:
 
 @page("/people/{name}")
 def ledger_page(
-    house: At, who: SignedIn, name: str, after: Annotated[int, Query(ge=0, le=1 << 60)] = 0
+    house: At, who: SignedIn, name: str, after: Annotated[int | None, Query(ge=0, le=1 << 60)] = None
 ) -> Shown:
-    """The ledger of an account."""
-    purse, events = people.purse(house, who, name), people.ledger(house, who, name, after, 200)
+    """The ledger of an account: its newest events, or those after another."""
+    purse = people.purse(house, who, name)
+    start = people.last_page(house, who, name, most=EVENTS) if after is None else after
+    events = people.ledger(house, who, name, start, EVENTS)
+    earlier = people.last_page(house, who, name, start, EVENTS) if start else None
     picture = burn_picture(people.burn(house, who, name)) if who.may("own") or who.may("audit") else None
-    return "ledger.html", {"purse": purse, "events": events, "burn": picture, "after": after}
+    return "ledger.html", {
+        "purse": purse,
+        "events": events,
+        "burn": picture,
+        "earlier": earlier,
+        "full": len(events) == EVENTS,
+    }
 
 
 @router.post("/people")

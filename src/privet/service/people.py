@@ -7,8 +7,8 @@ cap and of the total. An owner and an officer see everyone's.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from privet.service.refusals import Conflict, OtherRequest, ServiceError, no_suc
 from privet.service.who import Who, require
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+CHUNK, MOST_POINTS = 1000, 600
 
 
 @dataclass(frozen=True)
@@ -179,35 +180,81 @@ class Entry:
 def ledger(house: House, who: Who, people: str, after: int = 0, most: int = 500) -> list[Entry]:
     """Events of an account: all of them for owners and officers, an analyst's own for an analyst."""
     _check(house, who, people)
-    all_of_them = who.may("own") or who.may("audit")
-    events = house.ledger.history(people, after, most)
-    return [_entry(event) for event in events if all_of_them or event.get("analyst") == who.name]
+    found: list[Entry] = []
+    for event in _events(house, people, after):
+        if _may_see(house, who, event):
+            found.append(_entry(event))
+        if len(found) == most:
+            break
+    return found
+
+
+def last_page(house: House, who: Who, people: str, before: int = 1 << 60, most: int = 500) -> int:
+    """After which event the last so many events of an account begin that come before another."""
+    _check(house, who, people)
+    rows = house.read(
+        "SELECT number FROM event WHERE account = ? AND number <= ? ORDER BY number DESC LIMIT 1 OFFSET ?",
+        *(people, before, most - 1),
+    )
+    return int(rows[0][0]) - 1 if rows else 0
+
+
+def _events(house: House, people: str, after: int = 0) -> Iterator[Mapping[str, Any]]:
+    """Events of an account, a few at a time: others are charged meanwhile."""
+    while events := house.ledger.history(people, after, CHUNK):
+        yield from events
+        after = events[-1]["number"]
+
+
+def _may_see(house: House, who: Who, event: Mapping[str, Any]) -> bool:
+    """Whether somebody may see an event: an analyst's are what they were charged, and what came of it."""
+    if who.may("own") or who.may("audit"):
+        return True
+    charge = event.get("number_cancelled", event.get("number_settled"))
+    if charge is not None:
+        return bool(house.read("SELECT 1 FROM job WHERE charge = ? AND member = ?", charge, who.name))
+    return bool(event.get("analyst") == who.name)
+
+
+@dataclass
+class Burnt:
+    """What a picture of an account's spending was drawn from, to go on from there."""
+
+    totals: Totals = field(default_factory=Totals)
+    points: list[dict[str, Any]] = field(default_factory=list)
+    every: int = 1
+    since: int = 0
+    last: list[dict[str, Any]] = field(default_factory=list)
 
 
 def burn(house: House, who: Who, people: str) -> list[dict[str, Any]]:
-    """What was spent over time, by analyst: each charge with the running sum, for a picture."""
+    """What was spent over time, by analyst: events with the running sum, a few hundred for a picture."""
     require(who, "own", "audit")
     _check(house, who, people)
-    totals, points = Totals(), []
-    events = {event["number"]: event for event in house.ledger.history(people)}
-    for event in events.values():
-        totals.follow(event, events.__getitem__)
-        state = totals.accounts[people]
-        spent = {
-            name: Money.of(each.cap or state.budget, each.spending.on()).spent
-            for name, each in sorted(state.analysts.items())
-        }
-        total = Money.of(state.budget, state.spent())
-        points.append(
-            {
-                "number": event["number"],
-                "time": event["time"],
-                "budget": total.budget,
-                "spent": total.spent,
-                "analysts": spent,
-            }
-        )
-    return points
+    with house.drawing:
+        burnt, event = house.burnt.setdefault(people, Burnt()), None
+        for event in _events(house, people, burnt.totals.number):
+            burnt.totals.follow(event, lambda number: house.ledger.history(people, number - 1, 1)[0])
+            burnt.since += 1
+            if burnt.since >= burnt.every:
+                burnt.points.append(_point(burnt.totals.accounts[people], event))
+                burnt.since = 0
+            if len(burnt.points) > MOST_POINTS:
+                burnt.points, burnt.every = burnt.points[::2], 2 * burnt.every
+        if event is not None:
+            burnt.last = [_point(burnt.totals.accounts[people], event)]
+        numbers = [each["number"] for each in burnt.points[-1:]]
+        return [*burnt.points, *(each for each in burnt.last if each["number"] not in numbers)]
+
+
+def _point(state: State, event: Mapping[str, Any]) -> dict[str, Any]:
+    spent = {
+        name: Money.of(each.cap or state.budget, each.spending.on()).spent
+        for name, each in sorted(state.analysts.items())
+    }
+    total = Money.of(state.budget, state.spent())
+    when = {"number": event["number"], "time": event["time"]}
+    return {**when, "budget": total.budget, "spent": total.spent, "analysts": spent}
 
 
 def head(house: House, who: Who) -> Head:

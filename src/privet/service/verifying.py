@@ -20,10 +20,10 @@ from privet.service.journal import check_notes, note
 from privet.service.models import model_file
 from privet.service.people import purse
 from privet.service.processes import looked_at
-from privet.service.refusals import TooLarge
+from privet.service.refusals import Forbidden, TooLarge
 from privet.service.who import Who, require
 
-LARGEST = 64 << 20
+LARGEST, MOST_UPLOADS = 64 << 20, 100
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ def upload(house: House, who: Who, model: bytes) -> str:
     require(who, "submit")
     if len(model) > LARGEST:
         raise TooLarge("a model has 64 MB at most.", "give a smaller one.")
+    ((kept,),) = house.read("SELECT count(*) FROM upload WHERE member = ?", who.name)
+    if kept >= MOST_UPLOADS:
+        raise Forbidden(f"a member brings {MOST_UPLOADS} models at most.", "ask the owner.")
     looked_at(house, model)
     id = "u" + fresh.name()
     (house.uploads / f"{id}.privet").write_bytes(model)
@@ -100,14 +103,13 @@ def _charge(house: House, who: Who, card: Mapping[str, Any], model: bytes) -> li
     people, receipt = str(card.get("account")), str(card.get("receipt"))
     try:
         purse(house, who, people)
-        events = house.ledger.history(people)
     except PrivetError:
         return [Check("charged", None, "The people that it names are not among yours.")]
-    found = [event for event in events if event["hash"] == receipt and event["kind"] == "charge"]
-    if not found:
+    found = house.read("SELECT number FROM event WHERE account = ? AND hash = ?", people, receipt)
+    event = house.ledger.history(people, int(found[0][0]) - 1, 1)[0] if found else {}
+    if event.get("kind") != "charge":
         return [Check("charged", False, "Its receipt is no charge of this ledger.")]
-    (event,) = found
-    if any(each.get("number_cancelled") == event["number"] for each in events):
+    if event["number"] in house.ledger.state(people).closed:
         return [Check("charged", False, f"Charge {event['number']} was given back.")]
     try:
         asked = in_sequence(Charge.from_dict(each).cost for each in card["questions"])
