@@ -332,6 +332,15 @@ def test_a_row_draws_the_same_in_any_order_batch_and_company(rows, bound, data) 
     assert all(0 <= drawn < bound for drawn in whole.values())
 
 
+@pytest.mark.parametrize("bound", [7, 3 << 30])
+def test_a_row_draws_the_same_beside_its_neighbours_and_far_from_all_others(bound: int) -> None:
+    rows = np.arange(3000, 30_000)
+    few = [*rows[::997], 1 << 60]
+    found = RowDraws(KEYS[0]).below(bound, np.array(few))
+    assert (found[:-1] == RowDraws(KEYS[0]).below(bound, rows)[::997]).all()
+    assert RowDraws(KEYS[0]).below(bound, rows[:0]).size == 0
+
+
 def test_words_of_rows_above_the_largest_multiple_are_drawn_again() -> None:
     """A bound just above half of all words: nearly every second word is drawn anew, from the next text."""
     bound = (1 << 31) + 1

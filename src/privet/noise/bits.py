@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import shake_128
 
@@ -14,6 +14,9 @@ WORD = 32
 
 STRETCH = 1 << 12
 """Rows whose words are drawn at a time."""
+
+CLOSE = 8
+"""Words that may be drawn for each row, where rows lie as close together as those of a batch do."""
 
 
 class SecureBits:
@@ -60,7 +63,17 @@ def uniform_below(bounds: np.ndarray, bits: Bits) -> np.ndarray:
     A word is kept only below the largest multiple of its bound, so that every remainder has the
     same number of words.
     """
-    return _below(np.asarray(bounds, np.uint64), lambda open_, _: bits.words(open_.size))
+    bounds = np.asarray(bounds, np.uint64)
+    out = np.empty(bounds.shape, np.int64)
+    flat, limits = out.reshape(-1), bounds.reshape(-1)
+    kept_below = (np.uint64(1 << WORD) // limits) * limits
+    open_ = np.arange(flat.size)
+    while open_.size:
+        drawn = bits.words(open_.size).astype(np.uint64)
+        kept = drawn < kept_below[open_]
+        flat[open_[kept]] = drawn[kept] % limits[open_[kept]]
+        open_ = open_[~kept]
+    return out
 
 
 def uniform_integers(bound: int, size: int, bits: Bits) -> list[int]:
@@ -89,16 +102,27 @@ class RowDraws:
         """A uniform integer below ``bound`` (1 … 2³²) for each row."""
         rows = np.asarray(rows)
         words = self._words_of_keys if rows.dtype == np.uint64 else self._words
-        bounds = np.full(rows.shape, bound, np.uint64)
-        return _below(bounds, lambda open_, again: words(rows[open_], again))
+        drawn = words(rows, 0).astype(np.uint64)
+        kept_below, again = (1 << WORD) // bound * bound, 0
+        while (open_ := np.flatnonzero(drawn >= kept_below)).size:
+            again += 1
+            drawn[open_] = words(rows[open_], again)
+        return (drawn % np.uint64(bound)).astype(np.int64)
 
     def _words(self, rows: np.ndarray, again: int) -> np.ndarray:
-        stretches, place = np.unique(rows // STRETCH, return_inverse=True)
+        if not rows.size:
+            return np.zeros(0, np.uint32)
+        first, last = int(rows.min()) // STRETCH, int(rows.max()) // STRETCH
+        stretches: Iterable[int] = range(first, last + 1)
+        place = rows - first * STRETCH
+        if (last - first) * STRETCH > CLOSE * rows.size:
+            stretches, place = np.unique(rows // STRETCH, return_inverse=True)
+            place = place * STRETCH + rows % STRETCH
         text = b"".join(
             shake_128(self.key + again.to_bytes(8) + int(at).to_bytes(8)).digest(4 * STRETCH)
             for at in stretches
         )
-        return np.frombuffer(text, np.uint32)[place * STRETCH + rows % STRETCH]
+        return np.frombuffer(text, np.uint32)[place]
 
     def _words_of_keys(self, rows: np.ndarray, again: int) -> np.ndarray:
         """Each by itself: keys lie anywhere. Under a key of its own, which is drawn from this one."""
@@ -133,17 +157,3 @@ def _rounds(v: list[np.ndarray], times: int) -> None:
 
 def _turned(words: np.ndarray, by: int) -> np.ndarray:
     return np.asarray((words << np.uint64(by)) | (words >> np.uint64(64 - by)))
-
-
-def _below(bounds: np.ndarray, words: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
-    """Uniform integers below ``bounds``, from words for the places that are still open, again and again."""
-    out = np.empty(bounds.shape, np.int64)
-    flat, limits = out.reshape(-1), bounds.reshape(-1)
-    kept_below = (np.uint64(1 << WORD) // limits) * limits
-    open_, again = np.arange(flat.size), 0
-    while open_.size:
-        drawn = words(open_, again).astype(np.uint64)
-        kept = drawn < kept_below[open_]
-        flat[open_[kept]] = drawn[kept] % limits[open_[kept]]
-        open_, again = open_[~kept], again + 1
-    return out
