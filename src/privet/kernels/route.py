@@ -161,15 +161,20 @@ def _complete(first, last, codes, source, start, table, nodes, depth, offset, ou
 
 @compiled
 def _assigned(first, last, codes, source, start, table, nodes, depth, assigned, out):  # type: ignore[no-untyped-def]
-    n_leaves = np.uint32(1 << depth)
-    one, sixteen, low = np.uint32(1), np.uint32(16), np.uint32(0xFFFF)
-    for row in range(first, last):
-        tree, node = nodes[assigned[row]], one
+    """All rows of a block go down a level before any goes down the next, as in `_walk_down`."""
+    sixteen, low = np.uint32(16), np.uint32(0xFFFF)
+    for begin in range(first, last, BLOCK):
+        end = min(begin + BLOCK, last)
+        for row in range(begin, end):
+            out[row] = 1
         for _ in range(depth):
-            p = tree[node]
-            code = _seen(codes, source, start, table, p >> sixteen, row)
-            node = np.uint32((node << one) | np.uint32(code >= (p & low)))
-        out[row] = node - n_leaves
+            for row in range(begin, end):
+                node = np.uint32(out[row])
+                p = nodes[assigned[row], node]
+                code = _seen(codes, source, start, table, p >> sixteen, row)
+                out[row] = np.int32((node << np.uint32(1)) | np.uint32(code >= (p & low)))
+        for row in range(begin, end):
+            out[row] -= np.int32(1 << depth)
 
 
 @compiled
