@@ -21,6 +21,7 @@ from privet import (
     DateTime,
     Label,
     Ledger,
+    PrivateSelection,
     Schema,
     predict_into,
     protect,
@@ -128,6 +129,17 @@ def test_rows_in_no_order_that_are_not_kept_need_a_key_which_is_told_while_it_is
 ):
     with pytest.raises(QuestionError, match="no fixed order"):
         protect(write_duckdb(rows, tmp_path), SCHEMA, account, spill=False)
+
+
+def test_parts_that_would_be_read_again_need_a_key_and_cost_nothing_without_one(rows, account, tmp_path):
+    schema = Schema([Continuous("height"), *SCHEMA.features[1:]], SCHEMA.label)
+    selection = PrivateSelection([BoostingClassifier()], runs=2, epsilon=1)
+    address = write_duckdb(rows, tmp_path)
+    with pytest.raises(DataError, match="no fixed order") as found:
+        selection.fit(protect(address, schema, account))
+    assert "key" in found.value.hint and account.spent().epsilon == 0
+    selection.fit(protect(address, schema, account, key="id"))
+    assert account.spent().epsilon == 1
 
 
 def test_what_was_kept_needs_no_connection_any_more(postgres, rows):

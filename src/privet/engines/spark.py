@@ -36,6 +36,7 @@ from privet.data import (
 from privet.data.discreet import attempt, read_discreetly
 from privet.engines.batches import batch, drawn, joined, regrouped
 from privet.engines.protocol import Batch, Draws, Total
+from privet.engines.stream import UNORDERED
 from privet.errors import DataError, PrivetError, QuestionError, SchemaError, SourceError
 from privet.schema import Schema
 
@@ -145,6 +146,8 @@ class SparkEngine:
 
     def part(self, draws: Draws, bound: int, taken: range) -> SparkEngine:
         """See `Engine.part`; whatever is wrong with the rows is found now."""
+        if self.schema.open_features and self._key is None:
+            raise DataError(*UNORDERED)
         rows = [*self._drawn, Drawn(draws, bound, taken)]
         part = SparkEngine(self._frame, self.schema, self._persons, self._key, rows)
         part._kept = self._coded()
@@ -153,7 +156,7 @@ class SparkEngine:
     def under(self, schema: Schema) -> SparkEngine:
         """See `Engine.under`."""
         if self._drawn and self._key is None:
-            raise QuestionError("these rows come in no fixed order.", "name a key column: key=.")
+            raise QuestionError(*UNORDERED)
         return SparkEngine(self._frame, schema, self._persons, self._key, self._drawn)
 
     def _require(self) -> None:

@@ -16,7 +16,7 @@ from privet.engines.ahead import ahead, in_order
 from privet.engines.batches import batch, drawn, regrouped
 from privet.engines.protocol import Batch, Draws, Total
 from privet.engines.spill import Folder, Place, Spill
-from privet.errors import QuestionError, SchemaError
+from privet.errors import DataError, QuestionError, SchemaError
 from privet.schema import Schema
 
 Places = Sequence[int] | None
@@ -26,6 +26,8 @@ Progress = Callable[[float], None] | None
 
 AT_A_TIME = 1 << 22
 """Persons whose own rows are looked for at a time, on average."""
+
+UNORDERED = "these rows come in no fixed order.", "name a key column: key=, or --key."
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class PartRows:
     def under(self, schema: Schema) -> PartRows:
         """The same rows under another schema, where they are the same again."""
         if not self.engine.rows.stable:
-            raise QuestionError("these rows come in no fixed order.", "name a key column: key=.")
+            raise QuestionError(*UNORDERED)
         return PartRows(self.engine.under(schema), self.draws, self.bound, self.taken)
 
     def read(self, places: Places) -> Iterator[Codes]:
@@ -199,6 +201,8 @@ class StreamEngine:
 
     def part(self, draws: Draws, bound: int, taken: range) -> StreamEngine:
         """See `Engine.part`; whatever is wrong with the rows is found now."""
+        if self.rows.schema.open_features and not self.rows.stable:
+            raise DataError(*UNORDERED)  # they would be read again under another schema, and draw again
         part = StreamEngine(PartRows(self, draws, bound, taken))
         for _ in part.batches(None, True):
             pass

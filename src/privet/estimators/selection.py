@@ -251,7 +251,8 @@ def _run(
         estimator.set_params(random_state=secrets.randbits(32)).fit(learnt).set_params(random_state=None)
     else:
         estimator.fit(learnt)
-    rows = held_out.under(estimator.model_.schema)
+    found = estimator.model_.schema
+    rows = held_out if found == held_out.schema else held_out.under(found)
     value = ask_score(rows, estimator.model_.scored, metric, epsilon).value
     return estimator, larger_is_better(metric, value)
 
