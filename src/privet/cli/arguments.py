@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from privet.checks import exact
-from privet.data import Place, TextFile, is_address, located, table_files
+from privet.data import Place, TextFile, is_address, is_pattern, located, table_files
 from privet.errors import DataError, QuestionError, UnknownAccount
 from privet.privacy import Account, Ledger
 
@@ -125,7 +125,7 @@ def _kept_input() -> Path:
 def ledger_path(data: Path | str, ledger: Path | None) -> Path:
     """Where the ledger of a table lies: beside its file, if it has one."""
     beside = None if data == STANDARD else located(data).path
-    if ledger is None and (beside is None or any(sign in beside.name for sign in "*?[")):
+    if ledger is None and (beside is None or is_pattern(beside)):
         raise QuestionError("no file of these rows says where their ledger is.", "name it: --ledger FILE.")
     return ledger or Path(f"{beside if beside is None or beside.name else beside.absolute()}.ledger")
 

@@ -1,7 +1,7 @@
 """Places that rows are read from, again and again, without being held in memory: files and databases."""
 
 from privet.data.sources.address import DUCKDB, FILES, POSTGRESQL, SPARK, Address, is_address, read_address
-from privet.data.sources.files import FileSource, table_files
+from privet.data.sources.files import FileSource, is_pattern, table_files
 from privet.data.sources.source import Piece, Source
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Piece",
     "Source",
     "is_address",
+    "is_pattern",
     "read_address",
     "table_files",
 ]

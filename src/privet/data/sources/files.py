@@ -163,12 +163,13 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
 
 
 def table_files(place: Place) -> list[Path]:
-    """Files that a path means: itself, all tables in a folder, or those whose names have a pattern."""
+    """Files that a path means: itself, all tables in a folder, or those whose paths have a pattern."""
     path = place_path(place)
     if path.is_dir():
         found = [each for each in path.iterdir() if each.name.endswith(SUFFIXES) and each.name[0] not in "._"]
-    elif any(sign in path.name for sign in "*?[") and not path.exists():
-        found = list(path.parent.glob(path.name))
+    elif is_pattern(path):
+        above = _there(path)
+        found = list(above.glob(str(path.relative_to(above))))
     else:
         found = [path]
     files = sorted(islice(found, 1 << 20))
@@ -180,6 +181,16 @@ def table_files(place: Place) -> list[Path]:
         if not isinstance(place, TextFile) and not file.name.endswith(SUFFIXES):
             raise DataError(f"{file.name!r} is neither CSV nor Parquet nor Arrow.", f"use {_listed()}.")
     return files
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path stands for all those that are like it: nothing is there under its own name."""
+    return not path.exists() and any(sign in str(path.relative_to(_there(path))) for sign in "*?[")
+
+
+def _there(path: Path) -> Path:
+    """The nearest folder above that there is."""
+    return next((each for each in path.parents if each.is_dir()), path)
 
 
 def _listed() -> str:
