@@ -33,9 +33,9 @@ SCHEMA = Schema(
 N_ROWS = 5000
 
 
-def people(n: int = N_ROWS) -> pd.DataFrame:
+def people(n: int = N_ROWS, seed: int = 5) -> pd.DataFrame:
     """Some of them lack a value, are of an unknown town, or outside the bounds."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(seed)
     height, pulse = rng.uniform(-0.2, 2.6, n), rng.random(n)
     ill = (height > 1.2) ^ (rng.random(n) < 0.2)
     height[rng.random(n) < 0.05] = np.nan

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +15,18 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from privet import Budget, Ledger, protect
+from privet.cli.arguments import ledger_path
+from privet.data import table_files
 from privet.data.sources import FileSource, files
 from privet.data.sources.duckdb import DuckSource
 from privet.data.sources.postgresql import PostgresSource
 from privet.engines import batches, spill, stream
-from privet.errors import DataError, SchemaError, SourceError
-from privet.estimators import CLASSIFIERS
-from tests.places import N_ROWS, PLACES, SCHEMA, digest, people, protected, write_parquet, write_postgres
+from privet.errors import DataError, QuestionError, SchemaError, SourceError
+from privet.estimators import CLASSIFIERS, REGRESSORS
+from privet.privacy.questions import QUESTIONS
+from privet.privacy.wall import Wall
+from tests.places import N_ROWS, PLACES, SCHEMA, people, write_parquet, write_postgres
+from tests.work import NUMBERS, WORK, learner, protected
 
 ALL_PLACES = [*PLACES, "PostgreSQL"]
 SPILLED = [("in memory", "Parquet"), ("read again", "Parquet"), ("read again", "CSV")]
@@ -34,6 +42,12 @@ def places(rows, tmp_path_factory, postgres):
     """Where the rows lie, by the name of the place."""
     files = {name: write(rows, tmp_path_factory.mktemp("place")) for name, write in PLACES.items()}
     return {**files, "PostgreSQL": write_postgres(rows, postgres)}
+
+
+@pytest.fixture(scope="module")
+def expected(rows):
+    """What work says of the rows in memory."""
+    return cache(lambda name: WORK[name](rows))
 
 
 @pytest.fixture
@@ -61,36 +75,31 @@ def lies(request, monkeypatch, places):
     return places[place], {"spill": how != "read again"}
 
 
-@pytest.mark.parametrize("learner", CLASSIFIERS)
-def test_a_model_is_the_same_wherever_rows_lie(learner, lies, rows):
+@pytest.mark.parametrize("name", WORK)
+def test_all_work_says_the_same_wherever_rows_lie(name, lies, expected):
     source, more = lies
-    assert fit(learner, source, **more) == fit(learner, rows)
+    assert WORK[name](source, **more) == expected(name)
 
 
-def fit(learner, source, schema=SCHEMA, **more):
-    estimator = CLASSIFIERS[learner](epsilon=2)
-    if "random_state" in estimator.get_params():
-        estimator.set_params(random_state=3)
-    return digest(estimator.fit(protected(source, schema, **more)).model_)
+def test_no_question_and_no_learner_is_left_out(rows, monkeypatch):
+    asked, learnt, real = set(), set(), Wall.ask
 
+    def ask(self, question, cost):
+        asked.add(type(question).method)
+        return real(self, question, cost)
 
-def asked(rows):
-    """Answers to questions of every kind that no learner asks, and of some that look at few columns."""
-    rows.noisy_count("age >= 37 and town = north", epsilon=1)
-    return [
-        rows.noisy_count(epsilon=1).values,
-        rows.noisy_column_rows(["town", "ill"], "height > 1", epsilon=1).values,
-        rows.choose(["age < 30", "town = west"], "ward = 1", epsilon=1).values,
-        rows.choose_item("town", "ill", epsilon=1).values,
-        rows.noisy_quantile("pulse", "0.5", "town", epsilon=1).values,
-        rows.noisy_label_rows(epsilon=1).values,
-    ]
+    for kind in (*CLASSIFIERS.values(), *REGRESSORS.values()):
 
+        def learn(self, *args, own=kind.learn, **more):
+            learnt.add(type(self))
+            return own(self, *args, **more)
 
-def test_an_answer_is_the_same_wherever_rows_lie(lies, rows):
-    source, more = lies
-    found, expected = asked(protected(source, **more)), asked(protected(rows))
-    assert all(map(np.array_equal, found, expected))
+        monkeypatch.setattr(kind, "learn", learn)
+    monkeypatch.setattr(Wall, "ask", ask)
+    for work in WORK.values():
+        work(rows)
+    assert asked == set(QUESTIONS)
+    assert learnt == {*CLASSIFIERS.values(), *REGRESSORS.values()}
 
 
 def test_one_row_a_person_is_the_same_wherever_rows_lie(lies, rows, monkeypatch):
@@ -99,28 +108,19 @@ def test_one_row_a_person_is_the_same_wherever_rows_lie(lies, rows, monkeypatch)
     by_person = SCHEMA.by("patient")
     if "table=" in str(source):
         with pytest.raises(SchemaError, match="order in which"):
-            fit("count-forest", source, by_person, **more)
-    more["key"] = "id"
-    assert fit("count-forest", source, by_person, **more) == fit("count-forest", rows, by_person, key="id")
+            learner("count-forest", source, by_person, **more)
+    for name, schema in (("count-forest", by_person), ("boosting", NUMBERS.by("patient"))):
+        found = learner(name, source, schema, key="id", **more)
+        assert found == learner(name, rows, schema, key="id")
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, SCHEMA.by("patient")], ids=["rows", "persons"])
 def test_with_a_key_the_order_of_rows_does_not_matter(schema, lies, rows):
     source, more = lies
     shuffled = rows.sample(frac=1, random_state=1)
-    assert fit("majority-forest", source, schema, key="id", **more) == fit(
+    assert learner("majority-forest", source, schema, key="id", **more) == learner(
         "majority-forest", shuffled, schema, key="id"
     )
-
-
-def test_a_selection_holds_out_the_same_rows_wherever_they_lie(lies, rows):
-    place, more = lies
-
-    def best(source, **more):
-        candidates = [lambda a, b, e: (a.noisy_count(epsilon=e).values[0], 1.0)]
-        return protected(source, **more).choose_run(candidates, 2, epsilon=3).made
-
-    assert best(place, **more) == best(rows)
 
 
 @pytest.mark.parametrize("place", ALL_PLACES)
@@ -134,12 +134,12 @@ def test_only_columns_that_a_question_looks_at_are_read(place, places, read):
 def test_a_learner_of_one_pass_puts_nothing_away(places, monkeypatch):
     put = []
     monkeypatch.setattr(spill.Spill, "put", lambda *_: put.append(1))
-    fit("majority-forest", places["Parquet"])
+    learner("majority-forest", places["Parquet"])
     assert not put
 
 
 def test_a_learner_of_many_passes_reads_its_place_once(places, read):
-    fit("boosting", places["Parquet"])
+    learner("boosting", places["Parquet"])
     assert len(read) == 1
 
 
@@ -207,6 +207,28 @@ def test_files_that_lack_a_column_or_have_another_type_are_refused_while_it_is_f
             protected(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["day=*/*.parquet", "day=[01]/part?.parquet", "**/p*.parquet"])
+def test_a_pattern_may_stand_for_folders_as_well(name, rows, tmp_path):
+    above = tmp_path / "of[a]"
+    for i in range(2):
+        folder = above / f"day={i}"
+        folder.mkdir(parents=True)
+        half = rows[i * N_ROWS // 2 : (i + 1) * N_ROWS // 2]
+        pa_parquet.write_table(pa.Table.from_pandas(half), folder / "part0.parquet")
+    assert learner("majority-forest", str(above / name)) == learner("majority-forest", rows)
+    with pytest.raises(QuestionError, match="where their ledger is"):
+        ledger_path(str(above / name), None)
+    with pytest.raises(DataError, match="there is no table"):
+        protected(str(above / "day=[2-9]" / "*.parquet"))
+
+
+@pytest.mark.parametrize("name", ["a[1].parquet", "50% of *?.parquet", "a b#c.parquet"])
+def test_a_file_that_is_called_like_a_pattern_is_itself(name, rows, tmp_path):
+    path = write_parquet(rows, tmp_path).replace(tmp_path / name)
+    assert table_files(path) == [path] and ledger_path(path, None) == Path(f"{path}.ledger")
+    assert learner("majority-forest", str(path)) == learner("majority-forest", rows)
+
+
 def test_a_label_that_does_not_fit_is_the_owners_to_mend_and_costs_nothing(rows, tmp_path):
     rows = rows.assign(ill=[*rows["ill"][:-1], "perhaps"])
     behind = protected(write_parquet(rows, tmp_path))
@@ -220,6 +242,20 @@ def test_no_room_for_the_file_is_said_in_our_words(places, monkeypatch, tmp_path
     behind = protected(places["Parquet"], spill=tmp_path / "nowhere")
     with pytest.raises(SourceError, match="could not be written"):
         CLASSIFIERS["boosting"](epsilon=2).fit(behind)
+
+
+def test_a_folder_that_is_full_is_said_in_our_words_and_the_charge_kept(places, monkeypatch, tmp_path):
+    monkeypatch.setattr(spill, "ROOM", 0)
+    account = Ledger().create("people", Budget(2))
+    behind = protect(places["Parquet"], SCHEMA, account, spill=tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(SourceError, match="could not be written") as found:
+            CLASSIFIERS["boosting"](epsilon=2).fit(behind)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert found.value.__context__ is None and account.spent().epsilon == 2
 
 
 def test_the_file_of_codes_has_no_name_and_is_closed_with_the_rows(places, monkeypatch, tmp_path):

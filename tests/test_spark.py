@@ -12,11 +12,11 @@ import pytest
 from privet import BoostingClassifier, Budget, Categorical, Ledger, Schema, load_model, protect
 from privet.engines import spark as engine
 from privet.errors import BudgetExceeded, DataError, QuestionError, SchemaError, SourceError
-from privet.estimators import CLASSIFIERS
 from privet.privacy import Repeatable
-from tests.places import SCHEMA, people, protected
+from tests.places import SCHEMA, people
 from tests.servers.spark import started
-from tests.test_engines import asked, fit
+from tests.servers.tasks import EXECUTOR, WORKER, KilledOnce
+from tests.work import NUMBERS, WORK, learner, protected
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -39,21 +39,20 @@ def frame(session, rows):
     return found
 
 
-@pytest.mark.parametrize("learner", CLASSIFIERS)
-def test_a_model_is_the_same_in_spark(learner, frame, rows):
-    assert fit(learner, frame, key="id") == fit(learner, rows, key="id")
+@pytest.mark.parametrize("name", WORK)
+def test_all_work_says_the_same_in_spark(name, frame, rows):
+    assert WORK[name](frame, key="id") == WORK[name](rows, key="id")
 
 
 def test_a_model_of_persons_is_the_same_in_spark(frame, rows):
-    by_person = SCHEMA.by("patient")
-    assert fit("count-forest", frame, by_person, key="id") == fit("count-forest", rows, by_person, key="id")
+    for name, schema in (("count-forest", SCHEMA.by("patient")), ("boosting", NUMBERS.by("patient"))):
+        assert learner(name, frame, schema, key="id") == learner(name, rows, schema, key="id")
     with pytest.raises(SchemaError, match="order in which"):
-        protected(frame, by_person)
+        protected(frame, SCHEMA.by("patient"))
 
 
 def test_answers_are_the_same_by_address_and_by_query(frame, rows):
-    expected = [str(answer) for answer in asked(protected(rows))]
-    assert [str(answer) for answer in asked(protected("spark:people"))] == expected
+    assert WORK["answers"]("spark:people") == WORK["answers"](rows)
     some = protected("spark:?query=SELECT * FROM people WHERE ill = 'yes'").noisy_label_rows(epsilon=100)
     assert some.values[0] < 5 < some.values[1]
 
@@ -64,14 +63,6 @@ def test_totals_of_many_partitions_are_added_up_by_tasks(frame, rows, monkeypatc
     assert (protected(frame).noisy_column_rows("town", epsilon=1).values == expected).all()
 
 
-def test_a_selection_holds_out_the_same_rows(frame, rows):
-    def best(source):
-        candidates = [lambda a, b, e: ((a.noisy_count(epsilon=e).values[0]), 1.0)]
-        return protected(source, key="id").choose_run(candidates, 2, epsilon=3).made
-
-    assert best(frame) == best(rows)
-
-
 def test_an_open_contract_is_read_twice_and_parts_need_a_key(frame):
     features = [feature for feature in SCHEMA.features if feature.name != "town"]
     schema = Schema([*features, Categorical("town")], SCHEMA.label)
@@ -79,6 +70,8 @@ def test_an_open_contract_is_read_twice_and_parts_need_a_key(frame):
     rows = protect(frame, schema, account, mechanisms=Repeatable(7))
     found = rows.common_values([schema.feature_names.index("town")], epsilon=10, delta="1e-7")
     assert found is not None and account.spent().delta
+    with pytest.raises(DataError, match="no fixed order"):
+        engine.SparkEngine(frame, schema).part(Repeatable(1).row_draws(), 10, range(5))
     part = engine.SparkEngine(frame, SCHEMA).part(Repeatable(1).row_draws(), 10, range(5))
     with pytest.raises(QuestionError, match="no fixed order"):
         part.under(SCHEMA)
@@ -140,37 +133,66 @@ def test_a_partition_that_comes_twice_or_not_at_all_is_refused(frame, monkeypatc
         rows.noisy_label_rows(epsilon=1)
 
 
-def executors() -> list[int]:
-    found = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True)
-    return [int(line) for line in found.stdout.split()]
+def processes(session, told: str) -> list[int]:
+    """Those of this session, and of no other one, whose command says something."""
+    listed = subprocess.run(["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    own, found = [session.sparkContext._gateway.proc.pid], []
+    for parent in own:  # which grows
+        children = [(int(pid), command) for pid, above, command in rows if int(above) == parent]
+        own += [pid for pid, _ in children]
+        found += [pid for pid, command in children if told in command]
+    return found
 
 
-def python_workers() -> list[int]:
-    found = subprocess.run(["pgrep", "-f", "pyspark.daemon|pyspark/daemon"], capture_output=True, text=True)
-    return [int(line) for line in found.stdout.split()]
+@pytest.mark.parametrize("who", [WORKER, EXECUTOR])
+def test_whoever_is_killed_while_rows_are_encoded_is_tried_again_and_the_sum_is_exact(
+    who, frame, rows, tmp_path
+):
+    killed = KilledOnce(str(tmp_path / "marker"), who)
+    behind, memory = protected(frame.mapInArrow(killed.rows, frame.schema)), protected(rows)
+    asked = [place.noisy_column_rows("town", epsilon=1).values for place in (behind, memory)]
+    assert (tmp_path / "marker").exists() and (asked[0] == asked[1]).all()
 
 
-def test_workers_that_are_killed_are_tried_again_and_the_sum_is_exact(frame, rows):
+def test_a_worker_that_is_killed_while_it_counts_is_tried_again(frame, rows, tmp_path):
+    behind = engine.SparkEngine(frame, SCHEMA)
+    found = behind.sum(KilledOnce(str(tmp_path / "marker"), WORKER))
+    assert (tmp_path / "marker").exists()
+    assert found.tolist() == [(rows["ill"] == label).sum() for label in ("no", "yes")]
+
+
+def test_an_executor_that_is_killed_while_it_counts_takes_codes_along_which_is_told(frame, tmp_path):
+    behind = engine.SparkEngine(frame, SCHEMA)
+    with pytest.raises(SourceError, match="to their end"):
+        behind.sum(KilledOnce(str(tmp_path / "marker"), EXECUTOR))
+    assert (tmp_path / "marker").exists()
+
+
+def test_workers_that_are_killed_are_tried_again_and_the_sum_is_exact(session, frame, rows):
     spark, memory = protected(frame), protected(rows)
     for place in (spark, memory):
         place.noisy_label_rows(epsilon=1)
-    assert python_workers()
-    for worker in python_workers():
+    workers = processes(session, "pyspark.daemon")
+    assert workers
+    for worker in workers:
         os.kill(worker, signal.SIGKILL)
     asked = [place.noisy_column_rows("town", epsilon=1).values for place in (spark, memory)]
     assert (asked[0] == asked[1]).all()
 
 
-def test_codes_that_are_lost_with_an_executor_are_an_error_and_charged_once(frame):
-    """Last, since it leaves other executors behind: kept codes are never worked out anew."""
-    account = Ledger().create("people", Budget(1))
+def test_codes_that_are_lost_with_an_executor_are_an_error_and_charged_once(session, frame, tmp_path):
+    """Kept codes are never worked out anew."""
+    account = Ledger(tmp_path / "people.ledger").create("people", Budget(1))
     rows = protect(frame, SCHEMA, account)
     rows.noisy_label_rows(epsilon="0.25")
-    for executor in executors():
+    for executor in processes(session, "CoarseGrainedExecutorBackend"):
         os.kill(executor, signal.SIGKILL)
     time.sleep(1)
     with pytest.raises(SourceError, match="to their end"):
         rows.noisy_label_rows(epsilon="0.25")
-    assert account.spent().epsilon == 0.5
+    read_anew = Ledger(tmp_path / "people.ledger")
+    assert [event["kind"] for event in read_anew.history("people")] == ["budget", "charge", "charge"]
+    assert read_anew.account("people").spent().epsilon == 0.5
     with pytest.raises(BudgetExceeded):
         rows.noisy_label_rows(epsilon="0.75")
