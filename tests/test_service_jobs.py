@@ -8,7 +8,9 @@ import time
 import pytest
 
 from houses import ADA, BOB, COUNT, OLGA, finish, make_house
+from privet import Budget
 from privet.errors import DataError, LedgerUnavailable
+from privet.privacy.charges import PLANS
 from privet.service import jobs, models, people, plans, tables, verifying
 from privet.service.refusals import Conflict, Forbidden, NotFound, status_of
 from privet.service.runner import Runner
@@ -209,3 +211,67 @@ def test_a_member_brings_no_end_of_models(house, monkeypatch):
     with pytest.raises(Forbidden, match="2 models at most"):
         verifying.upload(house, ADA, b"a model")
     verifying.upload(house, BOB, b"a model")
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """A house with a job of two plans that has ended while its clock still runs."""
+    house = make_house(tmp_path / "house", rules={"most_delta": "1e-5"})
+    people.grant(house, OLGA, "patients", Budget(2, "1e-5"), "a-key-of-olga")
+    people.set_cap(house, OLGA, "patients", "ada", Budget(2, "1e-5"))
+    fit = {"kind": "fit", "what": "boosting", "params": {"epsilon": 1, "delta": "1e-6"}}
+    job = jobs.submit(house, ADA, "visits", fit, "a-key-of-ada")
+    assert jobs.claim(house).id == job.id
+    return house, job.id
+
+
+def shown(house, id):
+    """All that an analyst may look at."""
+    head = people.head(house, ADA)
+    return jobs.job(house, ADA, id), people.purse(house, ADA, "patients"), head.number
+
+
+def test_nothing_tells_when_a_job_has_ended_before_its_clock_has_run(ended):
+    house, id = ended
+    before = shown(house, id)
+    assert house.ledger.state("patients").open, "a fit with a δ has two plans"
+    jobs.settle(house, id, jobs.RELEASED, PLANS[0], house.now())
+    working = Runner(house)
+    working.step()
+    assert shown(house, id) == before
+    house.clock.ahead += 2 * before[0].seconds
+    working.step()
+    assert not house.ledger.state("patients").open
+    job, purse, number = shown(house, id)
+    assert job.state == jobs.RELEASED and number == before[2] + 1 and purse.left != before[1].left
+    working.step()
+    assert shown(house, id)[2] == number
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_job_is_cancelled_in_the_same_words_whether_it_has_ended_or_not(ended, has_ended):
+    house, id = ended
+    if has_ended:
+        jobs.settle(house, id, jobs.RELEASED, PLANS[0], house.now())
+    running = jobs.job(house, ADA, id)
+    job = jobs.cancel(house, ADA, id)
+    assert (job.state, job.told) == (jobs.CANCELLED, "Cancelled while it ran: the charge stays.")
+    assert job.due == running.due and jobs.taken(house) == 1
+    house.clock.ahead += 2 * job.seconds
+    Runner(house).step()
+    assert house.ledger.state("patients").open and not jobs.taken(house)
+    with pytest.raises(Conflict):
+        jobs.cancel(house, ADA, id)
+
+
+def test_a_model_that_is_not_shown_yet_is_compared_with_nothing(ended):
+    house, id = ended
+    charge = jobs.job(house, ADA, id).charge
+    before = verifying._released(house, charge, b"a model of somebody")
+    models.model_file(house, id).parent.mkdir()
+    models.model_file(house, id).write_bytes(b"the model of the job")
+    jobs.settle(house, id, jobs.RELEASED, PLANS[0], house.now())
+    assert verifying._released(house, charge, b"a model of somebody") == before
+    assert before.holds is None
+    house.clock.ahead += 2 * jobs.job(house, ADA, id).seconds
+    assert verifying._released(house, charge, b"a model of somebody").holds is False

@@ -13,8 +13,11 @@ service that starts anew is adopted if its result file is whole, and else ``lost
 result is there; what anybody is shown of it is ``running`` until its clock (`privet.service.clock`) says
 ``released``, or ``failed``. Every change is ``UPDATE … WHERE state = …``: states never go back.
 
+Nor may anything else tell that it is there before: which of two plans was followed goes into the ledger when
+the clock has run (``tell_settled``), and a job is cancelled in the same words whether it has ended or not.
+
 ``submit``, ``cancel``, ``decide``, ``jobs`` and ``job`` are what pages and programs call; the runner
-(`privet.service.runner`) alone calls ``claim`` and ``settle``.
+(`privet.service.runner`) alone calls ``claim``, ``settle`` and ``tell_settled``.
 """
 
 from __future__ import annotations
@@ -185,10 +188,14 @@ def cancel(house: House, who: Who, id: str) -> Job:
     require(who, "submit", "own")
     found = job(house, who, id)
     with house.write() as at_once:
+        # As it is shown: whether the process has ended is not to be learnt from what cancelling says.
+        runs = (RUNNING, FINISHED) if found.may_cancel else ()
         if _move(at_once, id, (WAITING, QUEUED), CANCELLED):
             _give_back(at_once, found, "cancelled before a row was read")
-        elif not _move(at_once, id, (RUNNING,), CANCELLED, "Cancelled while it ran: the charge stays."):
+        elif not _move(at_once, id, runs, CANCELLED, "Cancelled while it ran: the charge stays."):
             raise Conflict("this job is over.", "nothing is left to cancel.")
+        elif found.due is not None:
+            at_once.execute("UPDATE job SET due = ? WHERE id = ?", (found.due, id))
         note(house, at_once, who.name, "job cancelled", id)
     return job(house, who, id)
 
@@ -238,15 +245,29 @@ def settle(house: House, id: str, outcome: str, settled: str, finished: float, a
         row = one(at_once.execute(f"SELECT {COLUMNS} FROM job WHERE id = ?", (id,)))
         if row is None or row[17]:
             return
-        kept = _receipt(row)
-        if settled and kept is not None:
-            at_once.settle(kept, settled)
         due = clock.release(int(row[15] or 0), int(row[9]), finished)
         body = json.dumps({"state": outcome, "answer": json.loads(answer) if answer else None})
         at_once.execute(
             "UPDATE job SET outcome = ?, settled = ?, due = ? WHERE id = ?", (body, settled, due, id)
         )
         _move(at_once, id, (RUNNING,), LOST if outcome == LOST else FINISHED, LOSS if outcome == LOST else "")
+
+
+def tell_settled(house: House) -> None:
+    """Tell the ledger which of two plans was followed, of the jobs whose answers are shown by now.
+
+    The ledger's end and what is left of a cap are seen by analysts: an event at the time when a job ended
+    would tell that time, and so of rows. Till then the dearer plan counts.
+    """
+    due = "state = ? AND settled <> ? AND due <= ?"
+    if not house.read(f"SELECT 1 FROM job WHERE {due}", FINISHED, "", house.now()):
+        return
+    with house.write() as at_once:
+        for row in at_once.execute(f"SELECT {COLUMNS} FROM job WHERE {due}", (FINISHED, "", house.now())):
+            kept = _receipt(row)
+            if kept is not None and kept.number in at_once.state(kept.account).open:
+                at_once.settle(kept, row[18])
+            at_once.execute("UPDATE job SET settled = ? WHERE id = ?", ("", row[0]))
 
 
 def stored(house: House, *states: str) -> list[tuple[str, int, int]]:

@@ -28,7 +28,7 @@ class Entry:
 def model_entry(house: House, who: Who, id: str) -> Entry:
     """A model that somebody may look at: one's own; owners and officers may look at all."""
     require(who, "read", "submit", "own", "audit")
-    found = _released(house, id) or _uploaded(house, id)
+    found = released_entry(house, id) or _uploaded(house, id)
     if found is None or (found.member != who.name and not (who.may("own") or who.may("audit"))):
         raise no_such("model", id)
     return found
@@ -51,7 +51,7 @@ def models(house: House, who: Who) -> list[Entry]:
     mine = "WHERE member = ? OR 1 = ?"
     rows = house.read(f"SELECT id FROM job {mine} ORDER BY made DESC LIMIT 1000", who.name, every)
     brought = house.read(f"SELECT id FROM upload {mine} ORDER BY made DESC LIMIT 1000", who.name, every)
-    found = [*(_released(house, id) for (id,) in rows), *(_uploaded(house, id) for (id,) in brought)]
+    found = [*(released_entry(house, id) for (id,) in rows), *(_uploaded(house, id) for (id,) in brought)]
     return sorted((each for each in found if each is not None), key=lambda each: -each.made)
 
 
@@ -60,7 +60,8 @@ def model_file(house: House, job: str) -> Path:
     return house.jobs / job / "model.privet"
 
 
-def _released(house: House, id: str) -> Entry | None:
+def released_entry(house: House, id: str) -> Entry | None:
+    """The model of a job, once its clock has run; before, nothing tells that there is one."""
     row = one(house.read("SELECT member, listed, outcome, due, state FROM job WHERE id = ?", id))
     if row is None or row[4] != "finished" or not row[2] or house.now() < row[3]:
         return None

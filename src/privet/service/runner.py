@@ -81,6 +81,7 @@ class Runner:
 
     def step(self) -> None:
         """Look once: keep what is done, stop what is over its time or cancelled, start what fits."""
+        jobs.tell_settled(self.house)
         stored = {id for id, _, _ in jobs.stored(self.house, jobs.RUNNING)}
         for id, process in self._running.items():
             if process.poll() is None and (id not in stored or jobs.overdue(self.house, id)):

@@ -17,7 +17,7 @@ from privet.privacy.records import check_witness, statement
 from privet.service import fresh
 from privet.service.house import House
 from privet.service.journal import check_notes, note
-from privet.service.models import model_file
+from privet.service.models import released_entry
 from privet.service.people import purse
 from privet.service.processes import looked_at
 from privet.service.refusals import Forbidden, TooLarge
@@ -135,7 +135,7 @@ def _charge(house: House, who: Who, card: Mapping[str, Any], model: bytes) -> li
 def _released(house: House, charge: int, model: bytes) -> Check:
     """Whether these are the bytes that the job of a charge released."""
     rows = house.read("SELECT id FROM job WHERE charge = ?", charge)
-    files = [file for (id,) in rows if (file := model_file(house, id)).exists()]
+    files = [found.file for (id,) in rows if (found := released_entry(house, id)) is not None]
     if not files:
         return Check("released", None, "This house has no model of that charge to compare it with.")
     same = any(file.read_bytes() == model for file in files)
