@@ -72,6 +72,35 @@ def test_scores_are_those_of_the_paper_up_to_their_grid(name):
         assert abs(child(name, counts) - true_score(name, counts)) <= 1 + sum(counts) / 2
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (2**31 - 1, 0),
+        (2**31 - 2, 1),
+        (2**31, 2**31),
+        (2_200_000_000, 2_100_000_000, 7),
+        (5 * 10**9, 4 * 10**9, 10**9),
+        (2**40 + 12_345, 2**39 - 1, 3),
+        (2**44, 2**44 - 1),
+        (10**10, 0, 0),
+    ],
+)
+def test_gini_is_exact_beyond_the_rows_whose_square_fits_into_64_bits(counts):
+    """Of a leaf of billions of rows too, one more moves the score by no more than the sensitivity."""
+    criterion, _ = measure("gini")
+
+    def exact(listed) -> int:
+        n = sum(listed)
+        whole, rest = divmod(n * n - sum(c * c for c in listed), n)
+        return -((whole << GINI_BITS) + (rest << GINI_BITS) // n)
+
+    assert child("gini", counts) == exact(counts)
+    for label in range(len(counts)):
+        more = [c + (i == label) for i, c in enumerate(counts)]
+        assert child("gini", more) == exact(more)
+        assert 0 <= child("gini", counts) - child("gini", more) <= criterion.sensitivity
+
+
 def test_information_gain_of_many_rows_stays_close_to_the_truth():
     criterion = criterion_named("information_gain", Schema(SMALL.features, SMALL.label, 10**6))
     table = entropy_table(criterion, 10**6)

@@ -27,6 +27,9 @@ CODE, ROWS = np.uint64(48), np.uint64(32)
 
 LABELS, MOST_ROWS = 0xFFFF, np.uint64(0xFFFFFFFF)
 
+SQUARED = 1 << 31
+"""Rows from which their square may not fit into 64 bits."""
+
 LOOSE = 1 << 22
 """Words that are not worth bringing together."""
 
@@ -327,6 +330,16 @@ def _list_rows(first, last, leaves, labels, asked, place, order, ordered):  # ty
                 place[leaf] += 1
 
 
+@part
+def _divided(c, n):  # type: ignore[no-untyped-def]
+    """Quotient and remainder of c·(n − c) by n, digit by digit of c: within 64 bits to n = 2**45."""
+    whole, rest = np.int64(0), np.int64(0)
+    for place in (30, 15, 0):
+        rest = (rest << 15) + ((c >> place) & 0x7FFF) * (n - c)
+        whole, rest = (whole << 15) + rest // n, rest % n
+    return whole, rest
+
+
 @compiled
 def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[no-untyped-def]
     """What one child adds to the score of a split; ``n`` is the sum of its counts."""
@@ -342,11 +355,18 @@ def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[n
         return total
     if n == 0:
         return np.int64(0)
-    rest = n * n
-    for c in range(len(counts)):
-        rest -= counts[c] * counts[c]
-    whole = rest // n
-    return -((whole << fraction_bits) + ((rest - whole * n) << fraction_bits) // n)
+    if n < SQUARED:
+        rest = n * n
+        for c in range(len(counts)):
+            rest -= counts[c] * counts[c]
+        whole, rest = rest // n, rest % n
+    else:
+        whole, rest = np.int64(0), np.int64(0)
+        for c in range(len(counts)):
+            share, left = _divided(counts[c], n)
+            rest += left
+            whole, rest = whole + share + rest // n, rest % n
+    return -((whole << fraction_bits) + (rest << fraction_bits) // n)
 
 
 @part
