@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -265,7 +266,17 @@ def test_what_is_set_aside_for_finding_is_not_spent_on_rho_as_well():
     assert not everything.allows(Cost.zcdp("1e-9"))
 
 
-@pytest.mark.parametrize("finding", [-1e-9, 2e-6, "1e-200", float("nan")])
+@pytest.mark.parametrize("number", ["1e999999999", "1E-9_999_999", "1/1e9", "9" * 100_000])
+def test_a_number_that_takes_long_to_write_out_is_refused_at_once(number):
+    begun = time.perf_counter()
+    with pytest.raises(QuestionError, match="finite number"):
+        exact(number)
+    assert time.perf_counter() - begun < 1
+
+
+@pytest.mark.parametrize(
+    "finding", [-1e-9, 2e-6, "1e-200", float("nan"), Fraction(1, 10**6) - Fraction(1, 10**400)]
+)
 def test_what_is_set_aside_is_a_part_of_delta(finding):
     with pytest.raises(QuestionError, match="finding"):
         Budget(1, 1e-6, finding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from privet.errors import PrivetError, QuestionError
 
 Number = int | float | str | Fraction
+
+LONG = re.compile(r"[eE][+-]?_?[0-9_]{6}|[^/]{1000}")
+"""Of a text: an exponent, or a number, whose digits would take long to write out."""
 
 
 def whole(
@@ -57,7 +61,7 @@ def whole(
 def exact(value: Number, what: str = "epsilon") -> Fraction:
     """The number a user wrote, exactly: 0.1 is one tenth, not the float nearest to it."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or (isinstance(value, str) and LONG.search(value)):
             raise ValueError
         if isinstance(value, Integral):
             return Fraction(int(value))

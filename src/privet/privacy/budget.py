@@ -183,9 +183,11 @@ class Budget:
         if self.delta != 0 and not MIN_DELTA <= self.delta < 1:
             raise QuestionError("delta must be 0, or at least 1e-100 and below 1.", "say, 1e-6.")
         object.__setattr__(self, "finding", exact(finding, "finding"))
-        if not (0 <= self.finding <= self.delta and (not self.finding or self.finding >= MIN_DELTA)):
+        rest = self.delta - self.finding
+        if any(part and part < MIN_DELTA for part in (self.finding, rest)):
             raise QuestionError(
-                "finding is a part of delta: 0, or at least 1e-100.", "say, a tenth of delta."
+                "finding is a part of delta: 0, or at least 1e-100, and all of delta or so much less.",
+                "say, a tenth of delta.",
             )
 
     @property
