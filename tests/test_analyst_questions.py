@@ -17,6 +17,7 @@ from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, prote
 from privet.answers import Law
 from privet.audit.exact import Explorer, largest_ratio, neighbours, permute_and_flip_law
 from privet.audit.stand import Paid, Rows
+from privet.data import axis
 from privet.data.axis import cell_value, read_axes
 from privet.data.codes import encode_number
 from privet.data.condition import read_condition
@@ -557,3 +558,17 @@ def test_confidence_is_a_probability():
     for confidence in (0, 1, 95):
         with pytest.raises(QuestionError, match="say, 0"):
             rows().noisy_count(epsilon=1).margin(confidence)
+
+
+def test_cells_that_nobody_is_told_of_are_not_named(monkeypatch):
+    """A range has tens of thousands of them, and every batch counts in them."""
+    named, real = [], axis._bin_names
+    monkeypatch.setattr(axis, "_bin_names", lambda *of: named.append(of) or real(*of))
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 99), "y": 0})
+    schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
+    people = protect(frame, schema, Ledger().create("people", Budget(9)))
+    people.noisy_quantile("x", "0.5", epsilon=1)
+    people.noisy_moments("x", epsilon=1)
+    assert not named
+    people.noisy_column_rows("x", epsilon=1)
+    assert len(named) == 1

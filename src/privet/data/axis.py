@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from math import floor
 
 import numpy as np
@@ -27,17 +28,24 @@ class Axis:
         Its place in the schema; the label or target stands behind the features.
     cell : int64 array
         Cell of each code.
-    cells : tuple
-        Name of each cell: a category or label value, or the text of a bin.
     n_values : int
         The cell behind them, if there is one, holds the rows whose value is missing or unknown.
+    n_cells : int
+    named : callable
+        Works out `cells`: a range has tens of thousands, and who counts needs no names.
     """
 
     name: str
     column: int
     cell: np.ndarray
-    cells: tuple[Scalar, ...]
     n_values: int
+    n_cells: int
+    named: Callable[[], tuple[Scalar, ...]] = field(repr=False)
+
+    @property
+    def cells(self) -> tuple[Scalar, ...]:
+        """Name of each cell: a category or label value, or the text of a bin."""
+        return self.named()
 
     def cells_of(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Cell of each row."""
@@ -66,8 +74,7 @@ def _axis(name: str, column: int, feature: Feature | Label, bins: int) -> Axis:
             raise QuestionError(f"the range of {name!r} is open.", "find it first, or ask for a quantile.")
         n_bins = min(bins, feature.n_cells)
         cell = np.append(np.arange(feature.n_cells) * n_bins // feature.n_cells, n_bins)
-        names = [_bin_name(feature, i, n_bins) for i in range(n_bins)]
-        return Axis(name, column, cell, (*names, MISSING), n_bins)
+        return Axis(name, column, cell, n_bins, n_bins + 1, partial(_bin_names, feature, n_bins))
     if isinstance(feature, Categorical):
         if feature.is_open:
             raise QuestionError(
@@ -75,8 +82,13 @@ def _axis(name: str, column: int, feature: Feature | Label, bins: int) -> Axis:
             )
         n_values = len(feature.categories)
         cell = np.minimum(np.arange(feature.n_codes), n_values)
-        return Axis(name, column, cell, (*feature.categories, OTHER), n_values)
-    return Axis(name, column, np.arange(len(feature.values)), tuple(feature.values), len(feature.values))
+        return Axis(name, column, cell, n_values, n_values + 1, lambda: (*feature.categories, OTHER))
+    n_values = len(feature.values)
+    return Axis(name, column, np.arange(n_values), n_values, n_values, lambda: tuple(feature.values))
+
+
+def _bin_names(feature: Continuous, n_bins: int) -> tuple[str, ...]:
+    return *(_bin_name(feature, i, n_bins) for i in range(n_bins)), MISSING
 
 
 def _bin_name(feature: Continuous, number: int, n_bins: int) -> str:

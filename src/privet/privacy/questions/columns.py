@@ -62,7 +62,7 @@ class OfColumns(Question[Any]):
         return self.axes(schema)
 
     def check(self, schema: Schema) -> None:
-        if prod(len(axis.cells) for axis in self.axes(schema)) > MAX_TABLE:
+        if prod(axis.n_cells for axis in self.axes(schema)) > MAX_TABLE:
             raise QuestionError(
                 f"this table has more than {MAX_TABLE:,} cells.", "name fewer columns, or take fewer bins."
             )
@@ -87,10 +87,10 @@ class OfColumns(Question[Any]):
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         axes, cell = self.axes(terms.schema), np.zeros(len(batch.labels), np.int64)
         for axis in axes:
-            cell = cell * len(axis.cells) + axis.cells_of(*batch[:2])
+            cell = cell * axis.n_cells + axis.cells_of(*batch[:2])
         if self.where is not None:
             cell = cell[read_condition(self.where, terms.schema).holds(*batch[:2])]
-        shape = tuple(len(axis.cells) for axis in axes)
+        shape = tuple(axis.n_cells for axis in axes)
         return np.bincount(cell, minlength=prod(shape)).reshape(shape)
 
     def chosen(self, values: Any, n: int, chosen: Any, terms: Terms, units: int = 1) -> NoisyChoices:
