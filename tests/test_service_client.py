@@ -48,7 +48,12 @@ def test_a_classifier_learns_from_a_table_elsewhere_as_from_a_frame(served, remo
     assert spent(served) == pytest.approx(before + 0.1)
     assert any("running" in line for line in remote.lines) and "released" in remote.lines[-1]
     scored = table.score(model, epsilon="0.05")
-    assert 0 <= scored["value"] <= 1
+    assert scored["low"] <= scored["value"] <= scored["high"] and scored["margin"] > 0
+    score = privet.private_score(model, table, metric="calibration_error", epsilon=0.05)
+    assert score.epsilon == "0.05" and score.curve and score.account == "patients"
+    assert served.ledger.history("patients")[-1]["hash"] == score.receipt
+    with pytest.raises(QuestionError, match="leave these out"):
+        privet.private_score(model, table, ["no"], epsilon=0.05)
 
 
 def test_a_question_is_asked_by_its_name(served, remote):
@@ -94,3 +99,41 @@ def test_a_notebook_that_died_finds_its_answer_and_pays_once(served, remote, tmp
     assert not list(state.glob("*.json"))
     remote.table("visits").noisy_count("age > 70", epsilon="0.03")
     assert spent(served) == pytest.approx(before + 0.06)
+
+
+@pytest.mark.parametrize(
+    ("args", "more"),
+    [(("age > 1", "age > 2"), {}), (("age > 1",), {"where": "age > 2"}), ((), {"when": "now"})],
+)
+def test_an_argument_that_a_question_does_not_take_is_refused(served, remote, args, more):
+    before = spent(served)
+    with pytest.raises(QuestionError, match="noisy_count takes where"):
+        remote.table("visits").noisy_count(*args, **more, epsilon="0.05")
+    assert spent(served) == before and "noisy_count" in dir(remote.table("visits"))
+
+
+def test_a_token_that_is_none_is_told_at_once(served, tmp_path):
+    secret, token = members.make_token(served, ADA, "to be revoked")
+    house = privet.connect(served.address, f" {secret}\n", state=tmp_path)
+    members.revoke_token(served, members.CONSOLE, token.id)
+    for act in (house.tables, lambda: privet.connect(served.address, "no-such-token")):
+        with pytest.raises(RemoteError, match="revoked, has expired, or never was") as refused:
+            act()
+        assert refused.value.status == 401
+    house.close()
+    for wrong in ("a b", "tök", ""):
+        with pytest.raises(QuestionError, match="token"):
+            privet.connect(served.address, wrong)
+
+
+def test_what_is_no_service_is_told_soon(served, monkeypatch):
+    lines = []
+    with pytest.raises(RemoteError, match="no service of privet"):
+        privet.connect(f"{served.address}/sign-in?", "token", show=lines.append)
+    for url in ("privet.example", "http://[::1", "ftp://privet.example"):
+        with pytest.raises(QuestionError, match="address"):
+            privet.connect(url, "token")
+    monkeypatch.setattr("privet.client.wire.GREETING", 3.0)
+    with pytest.raises(RemoteError, match="cannot be reached"):
+        privet.connect("http://127.0.0.1:9", "token", show=lines.append)
+    assert len(lines) == 1 and "Trying again" in lines[0]

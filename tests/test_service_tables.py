@@ -12,7 +12,7 @@ import pytest
 from houses import ADA, BOB, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, write_rows
 from privet import Budget
 from privet.errors import BudgetError, PrivetError, QuestionError, SchemaError
-from privet.service import clock, jobs, journal, members, people, plans, tables
+from privet.service import clock, jobs, journal, members, models, people, plans, tables
 from privet.service.config import Settings, read_settings
 from privet.service.house import House
 from privet.service.refusals import Conflict, Forbidden, NotFound, TooSoon
@@ -267,6 +267,42 @@ def test_moments_are_told_with_their_ranges(house):
     assert (
         north["town"] == "north" and north["mean"]["low"] <= north["mean"]["value"] <= north["mean"]["high"]
     )
+
+
+def test_what_a_schema_leaves_open_is_found_by_jobs_at_the_price_that_was_planned(tmp_path):
+    house = make_house(tmp_path / "house")
+    contract = {
+        "features": [
+            {"name": "age", "type": "continuous", "integer": True},
+            {"name": "town", "type": "categorical"},
+        ],
+        "label": CONTRACT["label"],
+        "max_rows": 2000,
+    }
+    people.create_people(house, OLGA, "staff", Budget(3, "1e-4", "1e-5"))
+    people.set_cap(house, OLGA, "staff", "ada", Budget(3, "1e-4", "1e-5"))
+    view = tables.register(
+        house, OLGA, "shifts", "staff", "file:patients.csv", contract, {"most_delta": "1e-4"}
+    )
+    assert view.state == tables.READY and len(tables.sample(house, ADA, "shifts", 30)) == 30
+    pure = {"kind": "fit", "what": "count-forest", "params": {"epsilon": "2", "n_trees": 3}}
+    with pytest.raises(PrivetError):
+        jobs.submit(house, ADA, "shifts", pure, "lists-need-a-delta")
+    assert people.purse(house, ADA, "staff").own.spent["rho"] == 0
+    fit = {**pure, "params": {**pure["params"], "delta": "1e-5"}}
+    planned = plans.plan(house, ADA, "shifts", fit)
+    assert not planned.refusals and any("many people share" in each.question for each in planned.asked)
+    job = finish(house, ADA, jobs.submit(house, ADA, "shifts", fit, "an-open-fit").id)
+    assert job.state == jobs.RELEASED and job.cost == planned.cost
+    found = models.model_of(house, ADA, job.id).schema
+    assert not found.open_features and set(found.features[1].names) == {"north", "south", "west"}
+    score = {"kind": "score", "what": "accuracy", "params": {"epsilon": "0.3", "model": job.id}}
+    scored = finish(house, ADA, jobs.submit(house, ADA, "shifts", score, "a-score-of-it").id)
+    assert scored.state == jobs.RELEASED and 0 <= scored.answer["value"] <= 1
+    other = {**score, "params": {"epsilon": "0.3", "model": job.id}}
+    with pytest.raises(SchemaError, match="another schema"):
+        jobs.submit(house, ADA, "visits", other, "of-other-columns")
+    house.close()
 
 
 def test_what_is_not_finite_is_told_as_nothing():

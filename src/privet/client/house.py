@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.client.pending import Pending
-from privet.client.table import RemoteJob, RemoteTable, Show
+from privet.client.table import BYTES, RemoteJob, RemoteTable, Show
 from privet.client.wire import Wire
 from privet.errors import QuestionError
 
@@ -42,7 +42,12 @@ def connect(
     secret = token or os.environ.get("PRIVET_TOKEN")
     if not secret:
         raise QuestionError("a service needs a token.", "give one, or set PRIVET_TOKEN.")
-    return RemoteHouse(Wire(url, secret), Pending(state), show or _show)
+    wire = Wire(url, secret, show or _show)
+    try:
+        return RemoteHouse(wire, Pending(state), show or _show)
+    except BaseException:
+        wire.close()
+        raise
 
 
 class RemoteHouse:
@@ -50,7 +55,7 @@ class RemoteHouse:
 
     def __init__(self, wire: Wire, pending: Pending, show: Show) -> None:
         self._wire, self._pending, self._show = wire, pending, show
-        self.me = str(wire.ask("GET", "/me")["name"])
+        self.me = wire.greet()
 
     def __repr__(self) -> str:
         return f"<RemoteHouse {self._wire.url} as {self.me}>"
@@ -73,7 +78,9 @@ class RemoteHouse:
 
     def verify(self, file: str | Path) -> dict[str, Any]:
         """Whether a model file is what it says, and paid for."""
-        found: dict[str, Any] = self._wire.ask("POST", "/verify", content=Path(file).read_bytes())
+        found: dict[str, Any] = self._wire.ask(
+            "POST", "/verify", content=Path(file).read_bytes(), headers=BYTES
+        )
         return found
 
     def close(self) -> None:

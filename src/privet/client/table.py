@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ QUESTIONS = {
 
 OVER = ("released", "refused", "failed", "lost", "cancelled")
 Show = Callable[[str], None]
+BYTES = {"content-type": "application/octet-stream"}
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,9 @@ class RemoteTable(Elsewhere):
             raise AttributeError(f"a table has no {name!r}: it answers {', '.join(QUESTIONS)}.")
         return partial(self._asked, name)
 
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *QUESTIONS]
+
     @property
     def schema(self) -> Schema:
         """The public contract of its rows."""
@@ -183,7 +187,7 @@ class RemoteTable(Elsewhere):
         return self._done("fit", learner, parameters, RemoteJob.model)
 
     def score(self, model: Any, metric: str = "accuracy", *, epsilon: Any) -> Mapping[str, Any]:
-        """A score of a model at a price: its value and its margin.
+        """A score of a model at a price: its value and its margin; see also `privet.private_score`.
 
         Parameters
         ----------
@@ -202,8 +206,7 @@ class RemoteTable(Elsewhere):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "model.privet"
             model.save(file)
-            headers = {"content-type": "application/octet-stream"}
-            told = self._wire.ask("POST", "/models", content=file.read_bytes(), headers=headers)
+            told = self._wire.ask("POST", "/models", content=file.read_bytes(), headers=BYTES)
             return str(told["id"])
 
     def submit(self, kind: str, what: str, params: Mapping[str, Any]) -> RemoteJob:
@@ -214,7 +217,12 @@ class RemoteTable(Elsewhere):
         self, what: str, *args: Any, epsilon: Any = None, rho: Any = None, **more: Any
     ) -> RemoteAnswer:
         price = {n: str(v) for n, v in (("epsilon", epsilon), ("rho", rho)) if v is not None}
-        params = {**dict(zip(QUESTIONS[what], args, strict=False)), **more, **price}
+        names = QUESTIONS[what]
+        if len(args) > len(names) or more.keys() - {*names[len(args) :], "delta"}:
+            raise QuestionError(
+                f"{what} takes {', '.join(names)}, and epsilon or rho.", "name what you give."
+            )
+        params = {**dict(zip(names, args, strict=False)), **more, **price}
         told = self._done("ask", what, params, RemoteJob.answer)
         return RemoteAnswer(told["question"], told["answers"], told["margin"])
 

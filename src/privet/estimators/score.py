@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privet.checks import Number
 from privet.errors import QuestionError, SchemaError
 from privet.estimators.base import PrivateEstimator
+from privet.learners.elsewhere import Elsewhere
 from privet.learners.learner import written
 from privet.learners.score import ask_score, check_metric, usual_metric
 from privet.learners.score_estimate import CurvePoint
@@ -87,7 +88,7 @@ def private_score(
     Parameters
     ----------
     model : a fitted estimator of this package, or a released model
-    X : frame, Arrow table, array, path of a CSV or Parquet file, or `Protected`
+    X : frame, Arrow table, array, path of a CSV or Parquet file, `Protected`, or a table of `connect`
     y : array-like, optional
         The label of each row, where it does not stand in the table.
     metric : str, optional
@@ -139,6 +140,13 @@ def private_score(
     found = released_model(model)
     metric = metric or usual_metric(found.schema)
     check_metric(metric, found.schema)
+    if isinstance(X, Elsewhere):
+        if any(given is not None for given in (y, schema, account, unit)):
+            raise QuestionError(
+                "a table that lies elsewhere has labels, a schema, a unit and an account of its own.",
+                "leave these out.",
+            )
+        return _told(X.score(found, metric, epsilon=written(epsilon)))
     protected = held_out(X, y, found.schema, schema, account, Budget(epsilon), unit)
     check_predictor(found.scored, protected.schema)
     estimate = ask_score(protected, found.scored, metric, Budget(epsilon).epsilon)
@@ -154,6 +162,15 @@ def private_score(
         protected.private,
         protected.schema.counted,
         estimate.curve,
+    )
+
+
+def _told(told: Mapping[str, Any]) -> PrivateScore:
+    """A score that was worked out elsewhere."""
+    names = ("metric", "value", "epsilon", "account", "receipt", "counted")
+    interval, curve = (told["low"], told["high"]), [CurvePoint(**point) for point in told["curve"]]
+    return PrivateScore(
+        **{name: told[name] for name in names}, interval=interval, noisy_rows=told["rows"], curve=curve
     )
 
 

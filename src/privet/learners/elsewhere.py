@@ -20,3 +20,7 @@ class Elsewhere(ABC):
     @abstractmethod
     def learn(self, learner: str, parameters: Mapping[str, Any]) -> Any:
         """Have a model fitted, by the learner's name and its parameters that are not their defaults."""
+
+    @abstractmethod
+    def score(self, model: Any, metric: str, *, epsilon: Any) -> Mapping[str, Any]:
+        """Have a released model scored there."""

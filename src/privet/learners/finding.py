@@ -152,22 +152,22 @@ class Search:
         return facts
 
     @property
-    def guessed(self) -> Schema:
-        """A contract of the same columns with nothing open, to plan by."""
-        guesses: dict[int, Feature] = {}
-        for j, feature in enumerate(self.schema.features):
-            if isinstance(feature, Categorical) and feature.is_open:
-                names = [f"value {i + 1}" for i in range(GUESSED_VALUES)]
-                guesses[j] = replace(feature, categories=names, missing=True)
-            elif isinstance(feature, Continuous) and feature.is_open:
-                guesses[j] = replace(feature, lower=0, upper=999 if feature.integer else 1)
-        if self.schema.target_is_open:
-            guesses[len(self.schema.features)] = replace(self.schema.target, lower=0, upper=999)
-        return self.schema.filled(guesses)
-
-    @property
     def _n_open(self) -> int:
         return sum(self.schema.features[j].is_open for j in self.ranges) + self.schema.target_is_open
+
+
+def guessed(schema: Schema) -> Schema:
+    """A contract of the same columns with nothing open, to plan by."""
+    guesses: dict[int, Feature] = {}
+    for j, feature in enumerate(schema.features):
+        if isinstance(feature, Categorical) and feature.is_open:
+            names = [f"value {i + 1}" for i in range(GUESSED_VALUES)]
+            guesses[j] = replace(feature, categories=names, missing=True)
+        elif isinstance(feature, Continuous) and feature.is_open:
+            guesses[j] = replace(feature, lower=0, upper=999 if feature.integer else 1)
+    if schema.target_is_open:
+        guesses[len(schema.features)] = replace(schema.target, lower=0, upper=999)
+    return schema.filled(guesses)
 
 
 def search_of(schema: Schema, purse: Purse, delta: Fraction, zooms: bool) -> Search | None:

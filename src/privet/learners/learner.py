@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from privet.checks import exact
 from privet.errors import QuestionError
-from privet.learners.finding import FINDING_PART, Given, Search, Stamp, find, search_of
+from privet.learners.finding import FINDING_PART, Given, Search, Stamp, find, guessed, search_of
 from privet.learners.parameters import Parameter, check_parameters
 from privet.learners.plan import FitPlan, public_rows
 from privet.learners.purse import Purse
@@ -44,7 +44,7 @@ class Learner(ABC):
         if search is None:
             purse = Purse.of(self.budget_for(protected.schema, protected.accounting))
             return self._learn(Given(protected, purse, self.stamp(protected)))
-        for charge in self._known_charges(search.guessed, search.rest(math.inf)):
+        for charge in self._known_charges(guessed(protected.schema), search.rest(math.inf)):
             _ = charge.law
         protected.note_learner(self.name)
         rows, purse, ranks = find(protected, search)
@@ -56,7 +56,7 @@ class Learner(ABC):
         search = self.search(schema)
         if search is None:
             return self._outline(schema, n_rows, self.purse, False)
-        rest = self._outline(search.guessed, n_rows, search.rest(n_rows), True)
+        rest = self._outline(guessed(schema), n_rows, search.rest(n_rows), True)
         questions, passes = [*search.charges(n_rows), *rest.questions], "passes over the rows"
         facts = {**rest.facts, passes: len(questions), **search.facts}
         return replace(rest, budget=self.budget_for(schema), questions=questions, facts=facts)

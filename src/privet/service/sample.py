@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from privet.learners.finding import guessed
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target
 
 MISSING_SHARE = 0.05
@@ -27,7 +28,11 @@ DEMO_SCHEMA = Schema(
 
 
 def invented(schema: Schema, n: int) -> list[dict[str, Any]]:
-    """Some rows, each value drawn by itself: evenly from its range or its list, or missing now and then."""
+    """Some rows, each value drawn by itself: evenly from its range or its list, or missing now and then.
+
+    Ranges and lists that are open are guessed as a plan guesses them: no row is looked at.
+    """
+    schema = guessed(schema)
     random = np.random.default_rng(int(schema.fingerprint[:15], 16))
     columns = {feature.name: _values(feature, n, random) for feature in (*schema.features, schema.label)}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

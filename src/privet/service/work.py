@@ -26,9 +26,10 @@ from privet.checks import exact
 from privet.errors import BudgetError, QuestionError
 from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.estimators.base import PrivateEstimator
+from privet.estimators.score import private_score
 from privet.learners.parameters import check_parameters, declared
 from privet.learners.plan import FitPlan
-from privet.learners.score import ask_score, check_metric
+from privet.learners.score import check_metric
 from privet.model.protocol import Model
 from privet.privacy import Protected, Quote, quotes
 from privet.privacy.budget import positive
@@ -141,9 +142,8 @@ def estimator(request: Request, schema: Schema) -> PrivateEstimator:
         raise QuestionError("a fit needs an epsilon.", "say, 0.5.")
     given = dict(request.params)
     for name in ("epsilon", "delta"):
-        # As a float where it is one to the last digit: a card then says 0.5, and not 1/2.
-        if isinstance(given.get(name), str) and exact(float(exact(given[name]))) == exact(given[name]):
-            given[name] = float(exact(given[name]))
+        if isinstance(given.get(name), str):
+            given[name] = _shortest(given[name])
     made = kind(**given)
     seed = request.params.get("random_state")
     if seed is not None and not (type(seed) is int and 0 <= seed < 1 << 32):
@@ -158,6 +158,12 @@ def estimator(request: Request, schema: Schema) -> PrivateEstimator:
         raise QuestionError("1,000 passes are the most.", "take fewer.")
     _ = made.budget
     return made
+
+
+def _shortest(number: Any) -> Any:
+    """A number as a float where it is one to the last digit: a card then says 0.5, and not 1/2."""
+    found = exact(number)
+    return float(found) if exact(float(found)) == found else number
 
 
 def outline(request: Request, schema: Schema) -> FitPlan | None:
@@ -208,17 +214,22 @@ def _score(request: Request, rows: Protected, models: Models) -> dict[str, Any]:
     check_metric(request.what, rows.schema)
     if set(request.params) != {"epsilon", "model"} or not isinstance(request.params["model"], str):
         raise QuestionError("a score needs an epsilon and a model.", "name the model by its id.")
-    model = models(request.params["model"])
-    if model.schema.fingerprint != rows.schema.fingerprint:
-        raise QuestionError("this model has another schema than the table.", "score one that fits it.")
-    estimate = ask_score(rows, model.scored, request.what, exact(request.params["epsilon"]))
+    model, epsilon = models(request.params["model"]), _shortest(request.params["epsilon"])
+    score = private_score(model, rows, metric=request.what, epsilon=epsilon)
+    low, high = score.interval
     return {
-        "metric": request.what,
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "margin": estimate.margin,
+        "metric": score.metric,
+        "value": score.value,
+        "low": low,
+        "high": high,
+        "margin": max(high - score.value, score.value - low),
+        "rows": score.noisy_rows,
         "confidence": CONFIDENCE,
+        "epsilon": score.epsilon,
+        "account": score.account,
+        "receipt": score.receipt,
+        "counted": score.counted,
+        "curve": [point._asdict() for point in score.curve],
     }
 
 
