@@ -277,3 +277,18 @@ def test_outside_counts_are_exact(schema, tmp_path):
     assert odd["height"] == {"missing": 1, "not a number": 1}
     assert odd["ill"] == {"unknown": 1}
     assert math.isclose(sum(odd["age"].values()), 1)
+
+
+@pytest.mark.parametrize("listed", [[False, True], [0, 1], [np.False_, np.True_], [0.0, 1.0]])
+def test_truth_values_are_found_however_a_file_writes_them(listed, tmp_path):
+    schema = Schema([Categorical("smokes", listed)], Label("ill", ["no", "yes"]))
+    for no, yes in (("0", "1"), ("0.0", "1.0"), ("False", "True"), ("false", "true")):
+        path = tmp_path / f"{yes}.csv"
+        path.write_text(f"smokes,ill\n{yes},no\n{no},no\n,yes\n")
+        assert encode(open_table(path, schema), schema).features.tolist() == [[1, 0, 2]], (no, yes)
+
+
+def test_a_listed_text_is_found_before_the_truth_value_that_it_spells():
+    schema = Schema([Categorical("smokes", [True, False, "1"])], Label("ill", ["no", "yes"]))
+    table = pa.table({"smokes": ["1", "1.0", "True"]})
+    assert encode(open_table(table, schema), schema, ["no"] * 3).features.tolist() == [[2, 4, 0]]

@@ -126,14 +126,20 @@ def test_onnx_runtime_says_what_the_model_says(case, tmp_path):
 
 
 def test_rows_are_read_as_here_whatever_their_column_is():
-    schema = Schema([Categorical("n", [1, 2]), Categorical("t", ["True", "False"])], Label("y", ["a", "b"]))
+    truths = Categorical("b", [False, True])
+    schema = Schema(
+        [Categorical("n", [1, 2]), Categorical("t", ["True", "False"]), truths], Label("y", ["a", "b"])
+    )
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"n": rng.choice([1, 2, 5], 4000), "t": rng.random(4000) < 0.5})
-    learner = CountForestClassifier(50.0, n_trees=2, max_depth=2, schema=schema)
-    model = learner.fit(frame, np.where(frame["n"] > 1, "a", "b")).model_
+    frame["b"] = rng.random(4000) < 0.5
+    learner = CountForestClassifier(50.0, n_trees=8, max_depth=3, schema=schema)
+    model = learner.fit(frame, np.where((frame["n"] > 1) == frame["b"], "a", "b")).model_
     for n in (frame["n"], frame["n"].astype(float), frame["n"].astype(str)):
         for t in (frame["t"], frame["t"].astype(int), frame["t"].astype(str)):
-            rows = pd.DataFrame({"n": n, "t": t})
+            b = frame["b"].astype(float).astype(str if n.dtype == float else float)
+            rows = pd.DataFrame({"n": n, "t": t, "b": b})
+            assert model.predict(rows).tolist() == model.predict(frame).tolist()
             found = duckdb.sql(export_sql(model, "rows")).df()
             assert found["prediction"].tolist() == model.predict(rows).tolist()
 

@@ -134,7 +134,8 @@ class Lookup:
 
     A value is found under its text. One that is not listed so may still be equal to one that is:
     ``1`` is ``True`` where the schema lists truth values and no 0 or 1, and the other way around; ``1.0``
-    in a file of text is 1 where the schema lists the number; the number is ``"1.0"`` where it lists that.
+    in a file of text is 1, also that truth value, where the schema lists the number; the number is ``"1.0"``
+    where it lists that.
 
     Attributes
     ----------
@@ -144,6 +145,7 @@ class Lookup:
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self.missing, self.unknown = len(listed), len(listed) + 1
+        self._truths = any(isinstance(value, bool) for value in listed)
         self._texts: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._spelled: dict[str, int] = {}
@@ -161,7 +163,10 @@ class Lookup:
         for family in TRUTH:
             if known and family not in known:
                 names = zip(family, known[0], strict=True)
-                self._texts |= {alias: listed[name] for alias, name in names if name in listed}
+                aliases = {alias: listed[name] for alias, name in names if name in listed}
+                self._texts |= aliases
+                if family == TRUTH[-1] and self._truths:
+                    self._numbers |= aliases
 
     @property
     def spellings(self) -> dict[str, int]:
