@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from uuid import UUID
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -260,6 +261,31 @@ def test_max_rows_bounds_persons():
 def test_what_does_not_say_whose_rows_are_is_refused(fault, error):
     with pytest.raises(error):
         fault(people(20))
+
+
+@pytest.mark.parametrize("key", ["patient", "visit"])
+@pytest.mark.parametrize("lies", ["memory", "Parquet", "DuckDB"])
+def test_a_key_that_leaves_the_order_of_a_persons_rows_open_is_refused(key, lies, tmp_path):
+    """What comes first in a database could depend on others: they would then decide which row stands."""
+    frame = people(20).reset_index(drop=True)
+    frame["visit"] = [*range(8), 7, *range(9, len(frame))]
+    frame.loc[[7, 8], "patient"] = 1
+    place = {
+        "memory": frame,
+        "Parquet": tmp_path / "p.parquet",
+        "DuckDB": f"duckdb:///{tmp_path}/p.db?table=p",
+    }
+    frame.to_parquet(tmp_path / "p.parquet")
+    with duckdb.connect(str(tmp_path / "p.db")) as made:
+        made.execute("CREATE TABLE p AS SELECT * FROM frame")
+    own = account()
+    with pytest.raises(DataError, match="same key"):
+        protect(place[lies], SCHEMA, own, key=key).noisy_count(epsilon=1)
+    assert own.spent().epsilon == 0
+    # Rows of two persons may have one key.
+    frame.loc[7, "patient"] = 2
+    if key == "visit":
+        protect(frame, SCHEMA, own, key=key).noisy_count(epsilon="0.1")
 
 
 BY_ROW = Schema(SCHEMA.features, SCHEMA.label)

@@ -9,6 +9,7 @@ and wherever it stands:
 - a value in a column of objects, or a field of a file, that is no number where one is wanted, or that holds
   values itself;
 - a label that is missing or not listed, a target that is missing;
+- two rows of one person with one key, where a key column is named;
 - a table without rows, rows of different lengths, or labels or identifiers that are not as many as the rows.
 """
 

@@ -78,7 +78,8 @@ def own_rows(identities: np.ndarray, keys: np.ndarray | None = None) -> np.ndarr
     """Places, in order, of the rows that stand for a person each, one a person.
 
     Of a person's k rows, in the order of their keys or else in their own, it is the one whose place is the
-    person's number modulo k.
+    person's number modulo k. Keys that leave this order open are refused: what comes first in a database
+    could depend on others.
     """
     named = identities.any(axis=1)
     places = np.flatnonzero(named)
@@ -87,6 +88,11 @@ def own_rows(identities: np.ndarray, keys: np.ndarray | None = None) -> np.ndarr
     sorted_ = identities[order]
     begins = np.ones(len(order), bool)
     begins[1:] = (sorted_[1:] != sorted_[:-1]).any(axis=1)
+    if keys is not None and (~begins[1:] & (keys[order][1:] == keys[order][:-1])).any():
+        raise DataError(
+            "two rows of one person have the same key, or none.",
+            "name a key column that tells all rows apart.",
+        )
     first = np.flatnonzero(begins)
     n_rows = np.diff(first, append=len(order)).astype(np.uint64)
     chosen = order[first + (sorted_[first, 0] % n_rows).astype(np.int64)]
