@@ -12,6 +12,7 @@ import pytest
 from houses import ADA, OLGA, SCHEMA, hurried, make_house, serving
 from privet import Budget
 from privet.service import members, people, tables
+from privet.service.who import OFFICER, ROLES, Who
 from tests.servers.browser import started
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -72,10 +73,11 @@ def opened(browser, house, who, **more):
 def plan_and_submit(page, epsilon, kind="fit", what="majority-forest", where=""):
     page.click("text=Tables")
     page.click("a:text-is('Plan')")
-    page.check(f"input[name=kind][value={kind}]")
-    page.fill("input[name=what]", what)
+    page.click({"fit": "text=Learn a model", "ask": "text=Ask a question"}[kind])
+    page.select_option("select[name=what]", what)
     page.fill("input[name=epsilon]", epsilon)
-    page.fill("input[name=where]", where)
+    if where:
+        page.fill("input[name=where]", where)
     page.click("text=Work out the price")
     page.wait_for_selector(f"text=Price: ε={epsilon}")
     page.click("text=Submit: spends")
@@ -162,6 +164,7 @@ def test_a_keyboard_reaches_everything(served, browser):
             ".filter(each => !each.labels.length).length"
         )
         assert unnamed == 0, path
+        assert page.query_selector("meter:not([aria-label]), progress:not([aria-label])") is None, path
 
 
 def test_hostile_names_are_text(served, browser):
@@ -234,3 +237,25 @@ def test_what_is_nested_deeply_is_no_json(served):
         assert client.post("/tables/visits/jobs", data={"body": deep, "key": "12345678"}).status_code == 400
         table = {"name": "deep", "people": "patients", "address": "file:patients.csv", "contract": deep * 10}
         assert client.post("/tables", data=table).status_code == 400
+
+
+def test_an_officer_is_shown_ledgers_and_no_table(served):
+    omar = Who("omar", OFFICER, ROLES[OFFICER])
+    members.add_member(served, OLGA, omar.name, omar.role)
+    with signed_in(served, omar) as client:
+        start = client.get("/").text
+        assert "/people" in start and "/verify" in start and "cap on one" not in start
+        assert client.get("/people/patients").status_code == client.get("/audit").status_code == 200
+        assert client.get("/tables/visits").status_code in (403, 404)
+
+
+def test_a_plan_offers_what_fits_its_kind(served):
+    with signed_in(served, ADA) as client:
+        fit, ask, score = (
+            client.get(f"/tables/visits/plan?kind={kind}").text for kind in ("fit", "ask", "score")
+        )
+        assert "boosting</option>" in fit and "What boosting takes" in fit
+        assert "noisy moments</option>" in ask and 'name="where"' in ask and 'name="where"' not in fit
+        assert "auc</option>" in score and "rmse" not in score and 'name="model"' in score
+        odd = client.get("/tables/visits/plan?kind=fit&what=<b>&epsilon=0.1").text
+        assert "there is no learner" in odd and "<b>&" not in odd

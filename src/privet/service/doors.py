@@ -19,9 +19,10 @@ router = APIRouter(include_in_schema=False)
 ENTER = """<!doctype html><html lang="en"><title>Sign in – PRIVET</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <link rel="stylesheet" href="/static/console.css"><link rel="icon" href="/static/privet.svg">
-<main><h1>PRIVET</h1>
+<main><div class="door"><h1>Welcome to PRIVET</h1>
+<p>Learn from tables that you never see. This link signs you in once.</p>
 <form method="post" action="/enter"><input type="hidden" name="secret" value="{secret}">
-<p>This link signs you in once.</p><button class="strong">Sign in</button></form></main></html>"""
+<button class="strong">Sign in</button></form></div></main></html>"""
 
 
 @router.get("/enter/{secret}")

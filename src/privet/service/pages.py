@@ -11,6 +11,7 @@ import inspect
 import json
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -25,6 +26,7 @@ from starlette.responses import Response
 
 from privet.errors import PrivetError
 from privet.estimators import CLASSIFIERS, REGRESSORS
+from privet.learners.parameters import Parameter, declared
 from privet.learners.score import METRICS
 from privet.privacy import Budget
 from privet.schema import Target
@@ -54,6 +56,13 @@ def _number(value: Any) -> str:
     return "–" if value is None else f"{float(value):.4g}"
 
 
+def _value(value: Any) -> str:
+    """A value of an answer or a sample: numbers short, what is missing as a dash."""
+    if value is None:
+        return "–"
+    return f"{value:,.4g}" if isinstance(value, float) and not isinstance(value, bool) else str(value)
+
+
 def _span(seconds: float) -> str:
     """A time to wait, in words."""
     minutes, rest = divmod(round(seconds), 60)
@@ -72,6 +81,7 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.filters |= {
     "time": _time,
     "number": _number,
+    "value": _value,
     "span": _span,
     "part": lambda text: quote(str(text), safe=""),
 }
@@ -181,8 +191,11 @@ def plan_page(
     """Write a plan, and read what it would cost and tell before it is submitted."""
     found = tables.table(house, who, name)
     learners = REGRESSORS if isinstance(found.schema.label, Target) else CLASSIFIERS
-    known = {"fit": sorted(learners), "ask": sorted(ASKS), "score": sorted(METRICS)}
-    given = {"kind": kind, "what": what, "epsilon": epsilon, "delta": delta}
+    metrics = [metric for metric in METRICS if isinstance(found.schema.label, METRICS[metric].predicts)]
+    known = {"fit": found.rules.learners or list(learners), "ask": list(ASKS), "score": metrics}
+    kind = kind if kind in known else "fit"
+    chosen = known[kind][0] if what not in known[kind] and not epsilon else what
+    given = {"kind": kind, "what": chosen, "epsilon": epsilon, "delta": delta}
     given |= {"where": where, "model": model, "more": more}
     plan, refusal, data = None, "", None
     if epsilon:
@@ -194,14 +207,41 @@ def plan_page(
     own = models.models(house, who) if who.may("read") else []
     return "plan.html", {
         "table": found,
-        "known": known,
+        "known": list(dict.fromkeys([*known[kind], *([chosen] if chosen else [])])),
         "given": given,
+        "takes": _takes(kind, chosen, learners),
         "models": own,
         "plan": plan,
         "refusal": refusal,
         "body": json.dumps(data) if data else "",
         "key": f"page-{uuid.uuid4()}",
     }
+
+
+def _takes(kind: str, what: str, learners: Mapping[str, type[Any]]) -> list[tuple[str, str]]:
+    """What a learner, or a question, takes besides the fields of the form, in words."""
+    if kind == "fit" and what in learners:
+        return [
+            (each.name, f"{_may_be(parameter)}; {_usually(each.default)}. {parameter.help}")
+            for each, parameter in declared(learners[what])
+            if each.name != "delta"
+        ]
+    taken = {"columns": "names, in a list", "candidates": "names, in a list", "at": "shares from 0 to 1"}
+    taken |= {"column": "its name", "by": "a column to group by", "bins": "how many", "least": "a number"}
+    if kind == "ask" and what in ASKS:
+        named = [each.name for each in fields(ASKS[what]) if each.name in taken]  # type: ignore[arg-type]
+        return [(name, taken[name]) for name in named]
+    return []
+
+
+def _may_be(parameter: Parameter) -> str:
+    if parameter.kind is bool:
+        return "true or false"
+    return " or ".join(parameter.among) if parameter.kind is str else parameter.words
+
+
+def _usually(default: Any) -> str:
+    return "left to the learner" if default is None else f"{json.dumps(default)} if left out"
 
 
 def request_of(given: Mapping[str, str]) -> dict[str, Any]:

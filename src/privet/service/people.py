@@ -14,7 +14,7 @@ from typing import Any
 
 from privet.privacy import Budget, Charge, Cost, State, Transaction, in_sequence
 from privet.privacy.chain import Head
-from privet.privacy.totals import Totals
+from privet.privacy.totals import Totals, budget_of
 from privet.service.house import House, one
 from privet.service.journal import note
 from privet.service.refusals import Conflict, OtherRequest, ServiceError, no_such
@@ -272,9 +272,7 @@ def _entry(event: Mapping[str, Any]) -> Entry:
     elif kind == "refused":
         cost = _cost([event["asked"]])
     elif kind in ("budget", "grant", "cap") and event.get("epsilon") is not None:
-        delta = event.get("delta", "0")
-        cost = f"ε={event['epsilon']}" + (f", δ={delta}" if delta != "0" else "")
-        what = "budget" if kind != "cap" else "cap"
+        cost = str(budget_of(event))
     elif kind in ("cancel", "settle"):
         what = f"of {event.get('number_cancelled', event.get('number_settled'))} {what}".strip()
     return Entry(
