@@ -1,6 +1,9 @@
 """Files of text in other forms: separators, encodings, standard input; and where lines are wrong."""
 
+import codecs
+import contextlib
 import csv
+import encodings.aliases
 import gzip
 import io
 import json
@@ -85,6 +88,42 @@ def outcome(file):
         return sum(map(len, csv_batches(file, types, damaged(file.place))))
     except PrivetError as error:
         return str(error)
+
+
+LETTERS = [bytes([byte]) for byte in range(256)]
+SHIFTS = [b"\x1b$B", b"\x1b(J", b"\x1b$)C", b"\x1b.A", b"\x1bN", b"\x0e", b"~{", b"+AAo-", b"\\u000a", b"\\n"]
+
+
+def known_encodings():
+    """All that Python has and that are taken, of letters of one byte or of any number of them."""
+    for name in {*encodings.aliases.aliases.values()}:
+        with contextlib.suppress(DataError):
+            known = TextFile("t.csv", encoding=name).encoding
+            if len("\n".encode(known)) == 1:
+                yield known
+
+
+@pytest.mark.parametrize("encoding", sorted({*known_encodings()}))
+def test_no_letters_of_a_line_change_the_line_behind_it(encoding):
+    """However a row is written, it takes no other away, and is one row."""
+    random, decoder = np.random.default_rng(0), codecs.getincrementaldecoder(encoding)
+    end, behind = "\n".encode(encoding), "ab,12\n".encode(encoding)
+    for tried in range(1500):
+        parts = random.choice(np.array([*LETTERS, *SHIFTS * 12], object), tried % 5)
+        line = [*SHIFTS, b"\x1b.A\x1bN", b"~"][tried] if tried < len(SHIFTS) + 2 else b"".join(parts)
+        with contextlib.suppress(UnicodeError):
+            if end not in line:
+                found = decoder().decode(line + end + behind, True)
+                assert found.count("\n") == 2, (line, found)
+                assert found.endswith("\n" + behind.decode(encoding)), (line, found)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["hz", "utf-7", "iso2022_jp_2", "unicode_escape", "punycode", "undefined"]
+)
+def test_encodings_whose_lines_do_not_stand_by_themselves_are_refused(encoding):
+    with pytest.raises(DataError, match="by itself"):
+        TextFile("t.csv", encoding=encoding)
 
 
 def test_what_is_not_in_the_encoding_is_refused_in_the_same_words_wherever_it_stands(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ TAB_SUFFIXES = (".tsv", ".tsv.gz")
 CSV_SUFFIXES = (".csv", ".csv.gz", *TAB_SUFFIXES)
 OTHER_SUFFIXES = (".parquet", ".arrow", ".feather")
 UTF8 = "utf-8"
+
+NOT_BY_LINE = re.compile("hz|idna|iso2022.*|punycode|(raw-)?unicode-escape|undefined|utf-7")
+"""Encodings in which letters may hide the end of a line, or stand for one: a row could take another away, or
+be two."""
 
 OFTEN = ";\t|"
 """Separators beside the comma that files often have."""
@@ -114,7 +119,13 @@ def _check_separator(separator: object) -> None:
 def _known_encoding(encoding: str) -> str:
     try:
         found = codecs.lookup(encoding)
-        "".encode(encoding)
+        is_by_line = not NOT_BY_LINE.fullmatch(found.name)
+        if is_by_line:
+            "".encode(encoding)
     except (LookupError, TypeError):
         raise DataError(f"there is no encoding {encoding!r}.", "say utf-8, latin-1 or utf-16.") from None
+    if not is_by_line:
+        raise DataError(
+            f"a line in {encoding!r} does not stand by itself.", "write the file in utf-8, latin-1 or utf-16."
+        )
     return UTF8 if found.name in (UTF8, "ascii", "utf-8-sig") else found.name
