@@ -61,6 +61,8 @@ def test_cells_of_a_range():
         (lambda: Continuous("x", 1, 1), "lower must be below upper"),
         (lambda: Continuous("x", 2, 1), "lower must be below upper"),
         (lambda: Continuous("x", 0, float("inf")), "finite"),
+        (lambda: Continuous("x", 0, 10**400), "finite"),
+        (lambda: Continuous("x", -1.7e308, 1.7e308), "too wide"),
         (lambda: Continuous("x", "0", 1), "must be numbers"),
         (lambda: Continuous("x", 0.5, 3, integer=True), "integers need integer bounds"),
         (lambda: Continuous("x", 0, 5e-324), "too narrow"),

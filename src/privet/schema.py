@@ -30,6 +30,9 @@ FRACTION_BITS = 4
 CELLS_BESIDE_ZERO = 2047 << FRACTION_BITS
 """Cells of the whole line on each side of zero: the first bits of every finite float."""
 
+LARGEST = int(np.finfo(np.float64).max)
+"""Of the numbers that a float holds."""
+
 MONOTONE = {"up": 1, "down": -1}
 """Which way a prediction goes as a feature rises."""
 
@@ -79,7 +82,7 @@ class Continuous:
         for bound in (self.lower, self.upper):
             if isinstance(bound, bool) or not isinstance(bound, int | float):
                 raise SchemaError(f"{self.role} {self.name!r}: bounds must be numbers.")
-            if not math.isfinite(bound):
+            if not abs(bound) <= LARGEST:
                 raise SchemaError(
                     f"{self.role} {self.name!r}: bounds must be finite.",
                     "state a range wide enough for every plausible value, or none to have it found.",
@@ -89,7 +92,7 @@ class Continuous:
                 f"{self.role} {self.name!r}: lower must be below upper.",
                 "widen the range, or drop a column that can take one value only.",
             )
-        if self.width == 0 or not math.isfinite(1 / self.width):
+        if not 0 < self.width < math.inf or not math.isfinite(1 / self.width):
             raise SchemaError(
                 f"{self.role} {self.name!r}: the range is too narrow or too wide for floating point.",
                 "change its unit.",
