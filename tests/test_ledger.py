@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -25,6 +26,7 @@ from privet import Schema
 from privet.errors import BudgetError, BudgetExceeded, LedgerTampered, QuestionError, UnknownAccount
 from privet.privacy import Account, Budget, Charge, Cost, Ledger, Protected, Receipt, in_sequence
 from privet.privacy.chain import linked
+from privet.privacy.store import Sqlite
 
 
 def on_grid(epsilon: Fraction) -> Fraction:
@@ -636,3 +638,12 @@ def test_a_ledger_keeps_what_is_set_aside_to_find_values_and_charges_it(tmp_path
         Ledger().create("census", Budget(1, "1e-6")).reserve(
             [Charge("values", Cost.pure("0.1").with_delta("1e-9"))]
         )
+
+
+def test_a_store_that_nobody_uses_is_closed():
+    store = Sqlite(None)
+    database = store._db
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")

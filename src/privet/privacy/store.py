@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -67,6 +68,7 @@ class Sqlite:
             self._db = sqlite3.connect(
                 self.place, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
+            weakref.finalize(self, self._db.close)  # Python 3.13 warns of what nobody closed
             if path is not None:
                 self._write_ahead()
 
