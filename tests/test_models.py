@@ -78,8 +78,8 @@ MAKE = {
     "union-forest": united,
 }
 
-OF_NUMBERS = {"additive-numbers"}
-"""Tried in test_regression.py: they have no labels."""
+OF_NUMBERS = {"additive-numbers", "number-forest"}
+"""Tried in test_regression.py and test_number_forest.py: they have no labels."""
 
 
 @pytest.fixture(scope="module")

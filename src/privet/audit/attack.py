@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache, partial
 from math import exp, isinf
 from typing import Any
 
@@ -169,19 +170,33 @@ def table_attack(
     rows : int
         At most so many rows, drawn from the table: fewer rows are known better by a model.
     """
-    codes = encode(open_table(source, schema), schema)
-    assert codes.labels is not None
-    if codes.n_rows < FEWEST_ROWS:
+    table = open_table(source, schema)
+    chosen = np.random.default_rng(0).permutation(encode(table, schema).n_rows)[:rows]
+    if len(chosen) < FEWEST_ROWS:
         raise DataError(f"an attack needs at least {FEWEST_ROWS} rows.", "give a larger table.")
-    chosen = np.random.default_rng(0).permutation(codes.n_rows)[:rows]
-    features, labels = codes.features[:, chosen], codes.labels[chosen]
-    n_labels = schema.n_labels
+
+    @lru_cache(maxsize=2)
+    def read(contract: Schema) -> Codes:
+        codes = encode(table, contract)
+        assert codes.labels is not None
+        return Codes(codes.features[:, chosen], codes.labels[chosen])
+
+    def people(members: np.ndarray, contract: Schema) -> MemoryEngine:
+        def load() -> Codes:
+            codes = read(contract)
+            assert codes.labels is not None
+            return Codes(codes.features[:, members], codes.labels[members])
+
+        return MemoryEngine(load, again=partial(people, members))
+
+    labels = read(schema).labels
+    assert labels is not None
 
     def fit(members: np.ndarray) -> np.ndarray:
         account = Ledger().create("attack", Budget(epsilon, delta, accounting=estimator.accounting))
-        engine = MemoryEngine(lambda: Codes(features[:, members], labels[members]))
-        model = estimator.fit(Protected(engine, schema, account)).model_
-        return row_shares(model.predictor, features, n_labels)[np.arange(len(labels)), labels]
+        model = estimator.fit(Protected(people(members, schema), schema, account)).model_
+        shares = row_shares(model.predictor, read(model.schema).features, schema.n_labels)
+        return shares[np.arange(len(labels)), labels]
 
     return attack_learner(fit, len(labels), float(epsilon), float(delta), fits, progress=progress)
 

@@ -259,6 +259,7 @@ OPEN_LEARNERS: Programs = {
 NUMBER_LEARNERS: Programs = {
     "boosting-regressor": _fitted(BoostingRegressor, random_state=1),
     "boosting-regressor-started": _started(BoostingRegressor, NUMBERS),
+    "count-forest-regressor": _fitted(CountForestRegressor, **SMALL),
 }
 NUMBER_LEARNERS_WITH_DELTA: Programs = {
     "boosting-regressor-delta": _fitted(BoostingRegressor, delta=DELTA, random_state=1),
