@@ -7,12 +7,14 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numba.core.registry import CPUDispatcher
 
 import twins
-from privet import compiled
-from privet.data import Codes
+from privet import Continuous, Label, Schema, compiled
+from privet.data import Codes, encode, open_table
+from privet.data.codes import _cells
 from privet.engines import Batch, MemoryEngine
 from privet.kernels.count import count_assigned, count_cells, count_leaves
 from privet.kernels.gradients import (
@@ -142,6 +144,21 @@ def test_rows_do_not_decide_what_is_compiled(dtype):
     for layout in (codes[:, 100:900], np.asfortranarray(codes[:, 100:900]), codes[:, ::2]):
         ask_everything(layout, labels[100:900], as_they_are=True)
     assert signatures() == before
+
+
+def test_no_missing_value_decides_what_is_compiled():
+    """Arrow lends an array that may not be written into, and copies one that lacks a value."""
+    schema = Schema([Continuous("x", 0, 1)], Label("y", [0, 1]))
+    numbers = [[0.5] * 5, [0.5, None, 0.5], [0.5], [None]]
+    columns = [pa.chunked_array([pa.array(values, pa.float64())]) for values in numbers]
+    for column in [*columns, pa.chunked_array([*columns[0].chunks, *columns[2].chunks])]:
+        encode(open_table(pa.table({"x": column}), schema), schema, with_label=False)
+    locked = np.full((5, 1), 0.5)
+    for writeable in (True, False):
+        locked.flags.writeable = writeable
+        for array in (locked, locked[:1], np.full((5, 3), 0.5)[:, 1:2]):
+            encode(open_table(array, schema), schema, with_label=False)
+    assert len({types[2] for types in _cells.signatures}) == 1  # of the rows, whatever type codes have
 
 
 def test_no_kernel_is_compiled_twice_for_rows_of_one_schema():

@@ -261,8 +261,10 @@ def _encode_into(block: np.ndarray, features: Sequence[Continuous], out: np.ndar
     per_unit = np.array([1 / f.width for f in features], np.float64)
     cells = np.array([f.n_cells for f in features], np.int64)
     for at in range(0, len(block), PIECE):
-        # One type and layout, whatever the caller's array has: the loop is compiled once.
-        piece = np.ascontiguousarray(block[at : at + PIECE], np.float64)
+        # One type and layout, whatever the caller's array has: the loop is compiled once. A column of Arrow
+        # that lacks no value is lent, one that lacks some is copied: neither may be written into here.
+        piece = np.ascontiguousarray(block[at : at + PIECE], np.float64).view()
+        piece.flags.writeable = False
         run(_cells, len(piece), BLOCK, piece, at, lower, per_unit, cells, out)
 
 
