@@ -39,7 +39,7 @@ from privet.audit.enumeration import Enumerated, EnumeratedDraws
 from privet.audit.exact import Explorer, largest_ratio
 from privet.estimators import CLASSIFIERS
 from privet.learners.score import METRICS as EVERY
-from privet.privacy import Secure
+from privet.privacy import Repeatable, Secure
 from privet.privacy.questions.runs import RunLaw, held_out_share
 
 TWICE = 2
@@ -404,6 +404,28 @@ def test_runs_that_did_not_win_leave_no_trace(caplog, capsys):
     known |= {"_order", "best_estimator_", "best_score_", "best_index_", "best_params_"}
     assert vars(any_number).keys() <= known
     assert vars(one).keys() <= known | {"feature_names_in_"}
+
+
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_progress_does_not_tell_how_many_runs_there_are(in_a_file, tmp_path):
+    """Each run finds the range anew, and so reads its part under another schema than the run before."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=500), "y": rng.integers(0, 2, 500)})
+    table.to_parquet(tmp_path / "rows.parquet")
+    schema = Schema([Continuous("x")], Label("y", [0, 1]))
+    forest = CountForestClassifier(n_trees=1, max_depth=1, structure="fletcher-islam")
+    seen, drawn = [], []
+    for runs in (1, 3, 6):
+        calls = []
+        account = Ledger().create("people", Budget(6))
+        source = tmp_path / "rows.parquet" if in_a_file else table
+        rows = protect(source, schema, account, None, Repeatable(runs), calls.append)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RunLaw, "draw", lambda law, mechanisms, n=runs: drawn.append(n) or n)
+            PrivateSelection([forest], epsilon=6.0, runs=2).fit(rows)
+        seen.append(calls)
+    assert drawn == [1, 3, 6]
+    assert seen[0] == seen[1] == seen[2]
 
 
 def test_runs_do_not_share_a_generator():

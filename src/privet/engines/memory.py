@@ -74,7 +74,12 @@ class MemoryEngine:
         def load() -> Codes:
             return joined([drawn(batch, draws, bound, taken) for batch in self._read()])
 
-        return MemoryEngine(load, again=lambda schema: self.under(schema)._part(draws, bound, taken))
+        def again(schema: Schema) -> MemoryEngine:
+            rows = self.under(schema)
+            rows._progress = None  # how often a part is read tells how many runs of a selection there are
+            return rows._part(draws, bound, taken)
+
+        return MemoryEngine(load, again=again)
 
     def under(self, schema: Schema) -> MemoryEngine:
         """See `Engine.under`."""

@@ -151,7 +151,8 @@ class PartRows:
         """The same rows under another schema, where they are the same again."""
         if not self.engine.rows.stable:
             raise QuestionError(*UNORDERED)
-        return PartRows(self.engine.under(schema), self.draws, self.bound, self.taken)
+        # Without progress: how often a part is read tells how many runs of a selection there are.
+        return PartRows(StreamEngine(self.engine.rows.under(schema)), self.draws, self.bound, self.taken)
 
     def read(self, places: Places) -> Iterator[Codes]:
         """All of them."""
