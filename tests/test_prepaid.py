@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import os
+import pickle
+from threading import Barrier, BrokenBarrierError, Thread
+
 import pyarrow as pa
 import pytest
 
 from privet import Budget, Ledger, Schema, Target, protect
-from privet.errors import BudgetError, BudgetExceeded, DataError
+from privet.errors import BudgetError, BudgetExceeded, DataError, QuestionError
 from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.privacy import Charge, Cost, Prepaid, Quote, Receipt, quotes
 
@@ -57,6 +63,41 @@ def test_what_was_paid_before_is_not_given_back(people, schema):
         ask(rows)
     with pytest.raises(BudgetExceeded):
         ask(protect(people, schema, payer))
+
+
+def test_a_plan_that_was_paid_before_is_in_no_second_hand(people, schema):
+    """It would be answered once more: as a copy, in a forked process, or to another of two threads."""
+    (quote,) = quotes(ask, schema)
+    payer = prepaid(quote, schema)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(QuestionError, match="cannot be copied"):
+            copied(payer)
+    child = os.fork()
+    if not child:
+        try:
+            payer.reserve(quote.charges, schema.fingerprint)
+        except QuestionError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    both, answered = Barrier(2), []
+
+    class Waiting(tuple):
+        def __iter__(self):
+            with contextlib.suppress(BrokenBarrierError):
+                both.wait(0.5)  # till another one was let in as well
+            return super().__iter__()
+
+    def reserve():
+        with contextlib.suppress(BudgetExceeded):
+            answered.append(payer.reserve(Waiting(quote.charges), schema.fingerprint))
+
+    threads = [Thread(target=reserve) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answered == [RECEIPT]
 
 
 def test_a_price_charges_nobody(schema):

@@ -5,11 +5,13 @@ Proof note: ``docs/proofs/composition.md``, *Paid before*.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from fractions import Fraction
+from threading import Lock
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from privet.errors import BudgetError, BudgetExceeded
+from privet.errors import BudgetError, BudgetExceeded, QuestionError
 from privet.privacy.budget import ZCDP
 from privet.privacy.charges import PLANS, Charge, Receipt
 
@@ -80,16 +82,24 @@ class Prepaid:
         self.receipt = receipt
         self.settled: str | None = None
         self.used = False
+        self._process, self._lock = os.getpid(), Lock()
         self._quote = _told(quote.charges), _told(quote.instead)
         self._schema = schema
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        # A copy would not know that the plan was answered.
+        raise QuestionError("a plan that was paid for cannot be copied.", "pass the object itself.")
 
     def reserve(
         self, charges: Sequence[Charge], schema: str | None = None, instead: Sequence[Charge] = ()
     ) -> Receipt:
         """See `Payer`: the plan that was paid, and no other."""
-        if self.used or (_told(charges), _told(instead)) != self._quote or schema != self._schema:
-            raise _refusal(self.name)
-        self.used = True
+        if os.getpid() != self._process:
+            raise QuestionError("this plan was paid for by another process.", "hand it over before it forks.")
+        with self._lock:  # of several walls in threads of their own, one is answered
+            if self.used or (_told(charges), _told(instead)) != self._quote or schema != self._schema:
+                raise _refusal(self.name)
+            self.used = True
         return self.receipt
 
     def settle(self, receipt: Receipt, plan: str) -> None:
