@@ -661,6 +661,43 @@ def test_nothing_is_given_back_while_another_question_is_being_answered():
     assert account.spent().epsilon == 2
 
 
+def test_what_is_given_back_takes_no_answer_of_another_thread_along():
+    """Rows that are read in two ways; where a column does not fit, only what looks at it is refused."""
+
+    class InParts(Meddling):
+        def under(self, schema):
+            return self
+
+        def sum(self, tally):
+            if tally.columns == (1,):
+                raise DataError("column 'z' does not fit.", "")
+            return super().sum(tally)
+
+    class Payer:
+        """The account, where another thread asks while a charge is given back."""
+
+        name, accounting, batch_name = "people", "zcdp", None
+
+        def reserve(self, *plan):
+            return account.reserve(*plan)
+
+        def give_back(self, receipt, reason):
+            account.give_back(receipt, reason)
+            if not answers:
+                planned = [RowCount("x = 0"), RowCount("z = a")]
+                protected.reserve([each.charge(SCHEMA, ONE) for each in planned])
+                answers.append(protected.ask(planned[0], ONE).values)
+
+    answers = []
+    account = Ledger().create("people", Budget(10))
+    protected = Protected(InParts(), SCHEMA, Payer(), Noiseless())
+    others = protected.under(SCHEMA)
+    for rows in (others, protected):
+        with pytest.raises(DataError):
+            rows.ask(RowCount("z = a"), ONE)
+    assert answers and account.spent().epsilon == 2
+
+
 def test_a_process_that_parts_while_rows_are_read_gets_no_answer_of_its_own():
     def fork():
         child.append(os.fork())

@@ -119,7 +119,7 @@ class Wall:
             try:
                 exact = self._quietly(lambda: question.read(self._engine, terms))
             except DataError:
-                self._give_back()
+                self._give_back(charge)
                 raise
         released = self._quietly(lambda: question.release(exact, terms, self._mechanisms))
         if os.getpid() != process:
@@ -213,13 +213,14 @@ class Wall:
                 "ask what was planned, in its order.",
             )
 
-    def _give_back(self) -> None:
+    def _give_back(self, charge: Charge) -> None:
         """The table does not fit its schema, as its owner learns: nothing was answered, nothing is spent."""
         # The only question ever: another one may still be reading, and be answered.
         if len(self._asked) == 1 and self._receipt is not None:
             self._account.give_back(self._receipt, "the table does not fit its schema")
             self._planned, self._instead, self._unsettled, self._receipt = [], [], False, None
-            self._asked.clear()
+            # Itself alone: in another thread these rows, read otherwise, may have been asked since.
+            self._asked.remove(charge)
 
     def _quietly(self, work: Callable[[], Result]) -> Result:
         """Work on exact numbers: no warning, and no error but ours, may tell of them."""
