@@ -16,6 +16,7 @@ from privet import Continuous, Label, Schema, compiled
 from privet.data import Codes, encode, open_table
 from privet.data.codes import _cells
 from privet.engines import Batch, MemoryEngine
+from privet.kernels import splits
 from privet.kernels.count import count_assigned, count_cells, count_leaves
 from privet.kernels.gradients import (
     Grid,
@@ -144,6 +145,28 @@ def test_rows_do_not_decide_what_is_compiled(dtype):
     for layout in (codes[:, 100:900], np.asfortranarray(codes[:, 100:900]), codes[:, ::2]):
         ask_everything(layout, labels[100:900], as_they_are=True)
     assert signatures() == before
+
+
+def test_the_number_of_rows_does_not_decide_which_kernels_split_trees(monkeypatch):
+    """Words of a split are brought together only where they are many."""
+    trees = twins.random_multiway(np.random.default_rng(0), SIZES, 3, 2)
+    leaves = np.arange(trees.n_leaves)
+    pairs, view = Pairs(leaves, 0 * leaves), np.array([2], np.int32)
+    seen = []
+
+    def noted(kernel, *arguments, **more):
+        seen[-1].add(kernel)
+        compiled.run(kernel, *arguments, **more)
+
+    monkeypatch.setattr(splits, "run", noted)
+    monkeypatch.setattr(splits, "LOOSE", 1000)
+    for n_rows in (1, 5000):
+        seen.append(set())
+        codes, labels = table(n_rows, np.uint16, False)
+        cells = [count_pairs(trees, view, np.array([40]), pairs, codes, labels, 2) for _ in range(3)]
+        whole = cells[0] + cells[1] + cells[2]
+    assert len(whole.runs) < 3  # brought together
+    assert seen[0] == seen[1]
 
 
 def test_no_missing_value_decides_what_is_compiled():

@@ -173,6 +173,8 @@ def count_pairs(
     room = partial(_tallies, *table, np.int32)
     arrays = (*asked_of, *seen, start[0], end[0], words)
     run(_count_cells, len(pairs), _grain(words, len(pairs)), *arrays, room=room)
+    # Of no pairs, for nothing: so that it is not compiled from a certain number of rows on.
+    _compact(Run(start[:, :0], end[:, :0], words[:0]), n_cells[:0], (0, n_labels))
     return Cells((Run(start, end, words),), n_cells, table)
 
 
