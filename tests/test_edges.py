@@ -24,6 +24,7 @@ from privet import Categorical, Continuous, CountForestClassifier, Label, Schema
 from privet.data import encode, open_table
 from privet.data.discreet import discreet
 from privet.data.lines import LONGEST_LINE
+from privet.data.values import Lookup
 from privet.errors import DataError, PrivetError, SchemaError
 from privet.estimators import rows
 
@@ -459,6 +460,15 @@ def test_integers_at_the_end_of_their_type_are_categories():
         assert outcome(np.array(values, np.uint64)[:, None], schema) == codes
     low = Schema([Categorical("c", [-128, 127])], LABEL)
     assert outcome(np.array([[-128], [127], [0]], np.int8), low) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("listed", [[0, 1], [False, True], [1.5, "x"], ["0"]], ids=str)
+@pytest.mark.parametrize("power", [4, 6, 7, 18, 19, 30, 300])
+def test_a_number_of_any_power_is_unknown_and_no_table_is_refused_for_it(listed, power):
+    lookup = Lookup(listed)
+    for sign in ("", "-", "+"):
+        for written in (f"1e{sign}{'9' * power}", f"-1.5E{sign}{'9' * power}"):
+            assert lookup.code(written) == lookup.unknown
 
 
 def test_a_missing_value_beside_as_many_categories_as_an_index_has_is_missing():

@@ -19,8 +19,11 @@ import pyarrow as pa
 
 from privet.schema import Scalar
 
-NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-"""A number as JSON writes it: ``1.0`` and ``1e3`` are, ``01`` (a key, perhaps) is not."""
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,6})?")
+"""A number as JSON writes it: ``1.0`` and ``1e3`` are, ``01`` (a key, perhaps) is not.
+
+No number that is listed has more digits in its exponent, and Python's decimals refuse it beyond eighteen.
+"""
 
 LONGEST_NUMBER = 400
 """Digits of the largest number that a category can be; what is larger is unknown."""
