@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from privet import (
@@ -11,10 +14,12 @@ from privet import (
     Categorical,
     Continuous,
     CountForestClassifier,
+    CountForestRegressor,
     GreedyForestClassifier,
     Label,
     MajorityForestClassifier,
     Schema,
+    Target,
     export_text,
     plot_tree,
 )
@@ -22,6 +27,8 @@ from privet.errors import QuestionError
 from privet.kernels.route import route
 from privet.kernels.score import score
 from privet.model.additive import oblivious
+from privet.model.consistent import consistent, shared_out
+from privet.model.pruning import node_counts
 from privet.model.tree import nested
 from privet.structure import CompleteTrees, Views
 from twins import random_codes
@@ -93,12 +100,59 @@ def test_a_picture_shows_every_node_s_text_within_its_frame(fitted):
         assert extent.y0 >= frame.y0 and extent.y1 <= frame.y1
 
 
-def test_the_noise_of_an_inner_node_grows_with_its_leaves():
+def test_what_a_tree_shows_could_be_rows_and_lies_closer_to_the_truth_than_sums_of_leaves():
+    rng = np.random.default_rng(0)
     model = MODELS["counts"].fit(*patients()).model_
-    said = model.tree(0).said
-    whole, half = said(1).lines[0], said(2).lines[0]
-    assert whole == f"{model.counts[0].sum():,} ± {(32 * model.variance) ** 0.5:,.0f} rows"
-    assert half == f"{model.counts[0, :8].sum():,} ± {(16 * model.variance) ** 0.5:,.0f} rows"
+    n_trees, n_leaves, variance = 6, model.trees.n_leaves, 900.0
+    trees = replace(model.trees, view=np.repeat(model.trees.view[:1], n_trees, 0),
+                    threshold=np.repeat(model.trees.threshold[:1], n_trees, 0))  # fmt: skip
+    exact = rng.integers(0, 200, (n_leaves, 2)) * (rng.random((n_leaves, 1)) < 0.4)
+    noise = rng.normal(0, variance**0.5, (n_trees, n_leaves, 2)).round().astype(int)
+    noisy = replace(model, trees=trees, counts=exact + noise, variance=variance)
+    sums, _ = node_counts(noisy.counts, variance)
+    true = node_counts(exact[None], 1.0)[0][0]
+    wrong = {"shown": 0.0, "summed": 0.0}
+    for tree in range(n_trees):
+        told = consistent(trees, tree, SCHEMA, *noisy.every_count(), noisy.alike)
+        shown = np.array([told(node)[0] for node in range(1, 2 * n_leaves)])
+        assert (shown >= 0).all()
+        above = shown[: n_leaves - 1]
+        assert shown[1::2] + shown[2::2] == pytest.approx(above)
+        assert told(1)[0] == pytest.approx(sums[:, 1].mean(axis=0))
+        wrong["shown"] += ((shown - true[1:]) ** 2).sum()
+        wrong["summed"] += ((sums[tree, 1:] - true[1:]) ** 2).sum()
+    assert wrong["shown"] < 0.8 * wrong["summed"]
+    root, below, deeper = (told(node)[1] for node in (1, 2, 4))
+    assert root == pytest.approx(variance * n_leaves / n_trees)
+    assert below == pytest.approx(variance * n_leaves / 4 + root / 4)
+    assert deeper == pytest.approx(variance * n_leaves / 8 + below / 4)
+
+
+@pytest.mark.parametrize("name", ["counts", "whole range", "a child for every category", "rules", "numbers"])
+def test_no_child_has_more_rows_than_its_parent(name):
+    def rows(node):
+        return float(node.said.lines[0].split(" ± ")[0].replace(",", ""))
+
+    X, y = patients(300)
+    numbers = Schema(FEATURES, Target("cost", 0, 1))
+    learner = CountForestRegressor(4.0, schema=numbers) if name == "numbers" else clone(MODELS[name])
+    model = learner.fit(X, (y == "good").astype(float) if name == "numbers" else y).model_
+    for tree in range(model.trees.n_trees):
+        for node in all_nodes(nested(model.tree(tree), 30)):
+            assert all(0 <= rows(child) <= rows(node) for child in node.children)
+
+
+def test_shares_of_a_total_are_the_nearest_numbers_that_can_be():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        counts, variance = rng.normal(2, 5, (4, 1)), rng.uniform(0.5, 3, 4)
+        total = np.array([max(rng.normal(8, 8), 0.0)])
+        found = shared_out(total, counts, variance)[:, 0]
+        assert found.min() >= 0 and found.sum() == pytest.approx(total[0])
+        # Of all numbers that can be, none lie nearer: multipliers of those above zero are one.
+        pull = (found - counts[:, 0]) / variance
+        assert np.ptp(pull[found > 0]) < 1e-9 if (found > 0).any() else True
+        assert (pull[found == 0] >= pull[found > 0].max() - 1e-9).all() if (found > 0).any() else True
 
 
 @pytest.mark.parametrize("name", ["scores", "scores of several"])

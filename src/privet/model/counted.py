@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from privet.model.base import largest_first
+from privet.model.consistent import consistent
 from privet.model.gains import split_gains
 from privet.model.labels import LabelModel
 from privet.model.rules import Rules, Trees
@@ -52,6 +53,11 @@ class CountedModel(LabelModel):
         """Whether counts below a threshold were not released."""
         return False
 
+    @property
+    def alike(self) -> bool:
+        """Whether every tree counted all rows anew, and inner nodes are sums over its leaves."""
+        return False
+
     @abstractmethod
     def every_count(self) -> tuple[np.ndarray, np.ndarray]:
         """Noisy counts of every node and the variance of their noise; those of inner nodes may be sums.
@@ -68,18 +74,20 @@ class CountedModel(LabelModel):
         return largest_first(self.schema.feature_names, self._gains())
 
     def tree(self, number: int = 0) -> ShownTree:
-        """One tree, to be shown: what a node says are its counts, with their noise."""
+        """One tree, to be shown: what a node says are its counts, made consistent, with their noise."""
         check_tree(number, self.trees.n_trees)
         counts, variance = self.every_count()
-        counts = counts[number] if counts.ndim == 3 else counts
+        told = consistent(self.trees, number, self.schema, counts, variance, self.alike)
 
         def said(node: int) -> Said:
-            if self.is_sparse and not counts[node].any():
-                return NOT_SHOWN
-            return counts_said(counts[node], float(variance[node]), self.schema)
+            if not self.is_sparse:
+                return counts_said(*told(node), self.schema)
+            # What was released lies above a threshold, and adds up as it is.
+            shown = counts[node].any()
+            return counts_said(counts[node], float(variance[node]), self.schema) if shown else NOT_SHOWN
 
         kept = None if self.kept is None else self.kept[number]
-        return ShownTree(self.trees, number, self.schema, said, counts.shape[1], kept)
+        return ShownTree(self.trees, number, self.schema, said, counts.shape[-1], kept)
 
     def sections(self) -> Iterator[Section]:
         """Shares of the labels, what matters, the strongest rules, a tree."""

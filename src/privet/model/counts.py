@@ -57,7 +57,8 @@ class CountForest(CountedModel):
     kind: ClassVar[str] = "count-forest"
     title: ClassVar[str] = "A forest of noisy counts"
     tree_words: ClassVar[str] = (
-        f"{ONE_TREE} Numbers of inner nodes are sums over leaves, and their noise adds up."
+        f"{ONE_TREE} Noisy counts of the leaves are made consistent: none is below zero, children add up to "
+        "their parent, and what all trees counted together stands at the root."
     )
 
     @cached_property
@@ -98,6 +99,11 @@ class CountForest(CountedModel):
     def is_sparse(self) -> bool:
         """Whether counts below a threshold were not released."""
         return SPARSE in self.card.learner
+
+    @property
+    def alike(self) -> bool:
+        """Whether every tree counted all rows, not a part of its own."""
+        return self.card.learner.get("rows") != "disjoint"
 
     def every_count(self) -> tuple[np.ndarray, np.ndarray]:
         """Noisy counts of every node, those of inner nodes sums over leaves, and their variance."""

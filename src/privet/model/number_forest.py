@@ -13,8 +13,10 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.model.base import largest_first
 from privet.model.card import PrivacyCard
+from privet.model.consistent import Told, consistent
 from privet.model.forest import describe_trees, trees_from_arrays, trees_to_arrays
 from privet.model.numbers import NumberModel, ResidualSizes
+from privet.model.pruning import node_counts
 from privet.model.rules import Rules
 from privet.model.sections import ONE_TREE, Section, Sizes, TreePicture
 from privet.model.tree import Said, ShownTree, check_tree
@@ -93,7 +95,11 @@ class NumberForest(NumberModel):
     def tree(self, number: int = 0) -> ShownTree:
         """One tree, to be shown: what a node says is its mean, with its rows."""
         check_tree(number, self.trees.n_trees)
-        return ShownTree(self.trees, number, self.schema, lambda node: self._said(number, node), 2)
+        counts, variance = node_counts(self.rows, self.sd**2)
+        told = consistent(
+            self.trees, number, self.schema, counts.sum(axis=2, keepdims=True), 2 * variance, True
+        )
+        return ShownTree(self.trees, number, self.schema, lambda node: self._said(number, node, told), 2)
 
     def sections(self) -> Iterator[Section]:
         """What matters, and a tree."""
@@ -139,11 +145,10 @@ class NumberForest(NumberModel):
             np.add.at(total, self.trees.views.source[view], moved.sum(axis=2))
         return np.asarray(total / max(float(total.sum()), 1e-12))
 
-    def _said(self, tree: int, node: int) -> Said:
-        level = node.bit_length() - 1
-        mean, sd, rows = (float(part[tree, node - (1 << level)]) for part in self.levels[level])
-        noise = self.sd * (2 * self.trees.n_leaves / (1 << level)) ** 0.5
-        return Said((f"{rows:,.0f} ± {noise:,.0f} rows", f"{mean:,.4g} ± {sd:,.2g}"))
+    def _said(self, tree: int, node: int, told: Told) -> Said:
+        level, (rows, variance) = node.bit_length() - 1, told(node)
+        mean, sd, _ = (float(part[tree, node - (1 << level)]) for part in self.levels[level])
+        return Said((f"{rows[0]:,.0f} ± {variance**0.5:,.0f} rows", f"{mean:,.4g} ± {sd:,.2g}"))
 
 
 def node_means(

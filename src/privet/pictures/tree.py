@@ -38,8 +38,8 @@ class Box:
 def plot_tree(model: Any, tree: int = 0, max_depth: int | None = None) -> Any:
     """Draw a tree: conditions, and what the noisy answers say in each node.
 
-    The numbers of an inner node of a count forest are sums over its leaves, and so is their noise: it is
-    larger near the root. Colours lean to a label as far as noise lets a node speak.
+    Noisy counts are made consistent: no node has fewer rows than none, and children add up to their parent.
+    Colours lean to a label as far as noise lets a node speak.
 
     Parameters
     ----------
