@@ -4,19 +4,25 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 from privet import (
     BoostingClassifier,
     Categorical,
     Continuous,
     CountForestClassifier,
+    CountForestRegressor,
     GreedyForestClassifier,
+    GreedyTreeClassifier,
     Label,
     MajorityForestClassifier,
     Schema,
+    Target,
 )
+from privet.data import encode, open_table
 from privet.errors import QuestionError
 from privet.kernels.predict import probabilities
+from privet.kernels.vote import vote
 
 FEATURES = [Continuous("age", 0, 100), Categorical("town", ["a", "b", "c"], missing=False)]
 TWO, THREE = ("no", "yes"), ("low", "middle", "high")
@@ -93,6 +99,51 @@ def test_forests_have_a_line_a_leaf_too(kind):
     assert ("support" in frame) == rules.counted
     if rules.counted:
         assert frame["support"].iloc[0] == rules[0].support
-    for ask in (lambda: forest.explain(people(TWO, 3)[0]), forest.shapes_frame):
-        with pytest.raises(QuestionError):
-            ask()
+    with pytest.raises(QuestionError):
+        forest.shapes_frame()
+
+
+FORESTS = [
+    CountForestClassifier(4.0, n_trees=6),
+    CountForestClassifier(4.0, n_trees=6, voting="sum", structure="jagannathan"),
+    MajorityForestClassifier(4.0, n_trees=6),
+    GreedyForestClassifier(4.0, n_trees=3),
+    GreedyTreeClassifier(4.0),
+    CountForestRegressor(4.0, n_trees=6),
+]
+
+
+@pytest.mark.parametrize("learner", FORESTS, ids=str)
+def test_steps_of_a_forest_s_paths_add_up_to_what_its_trees_say(learner):
+    X, y = people(THREE)
+    numbers = isinstance(learner, CountForestRegressor)
+    schema = Schema(FEATURES, Target("cost", 0, 2) if numbers else Label("ill", THREE))
+    forest = clone(learner).set_params(schema=schema)
+    forest.fit(X, np.searchsorted(np.sort(THREE), y).astype(float) if numbers else y)
+    model, rows = forest.model_, X[:200]
+    told = model.explain(rows)
+    votes = model.predictor
+    codes = encode(open_table(rows, schema), schema, with_label=False).features
+    assert told.totals == pytest.approx(
+        vote(votes.trees, codes, votes.values) / votes.trees.n_trees, rel=1e-4
+    )
+    if numbers:
+        assert np.clip(told.totals[:, 0], 0, 2) == pytest.approx(forest.predict(rows), rel=1e-5)
+    assert list(told.scores) == (["cost"] if numbers else list(THREE)) and not told.together.any()
+    assert np.isnan(told.noise).all() == (votes.trees.n_trees == 1)
+    # An average row hears what rows hear on average, as far as noise lets that be known.
+    if model.leaf_rows is not None:
+        assert told.base == pytest.approx(model.explain(X).totals.mean(axis=0), rel=0.3, abs=0.1)
+    assert told.to_frame().num_rows == 200 * 2 * len(told.scores)
+    assert "together" not in told._repr_html_() and "nan" not in told._repr_html_()
+
+
+def test_a_feature_that_says_nothing_adds_next_to_nothing():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.uniform(0, 100, 8000), "town": random.choice(["a", "b", "c"], 8000)})
+    y = np.where(X["age"] > 50, "yes", "no")
+    schema = Schema(FEATURES, Label("ill", TWO))
+    told = CountForestClassifier(8.0, schema=schema, random_state=0).fit(X, y).model_.explain(X[:500])
+    age, town = np.abs(told.parts[..., 1]).mean(axis=0)
+    assert age > 5 * town
+    assert (told.parts[X["age"][:500] > 60, 0, 1] > 0).all()

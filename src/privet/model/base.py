@@ -10,15 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from privet.data import encode, open_table
 from privet.errors import QuestionError
 from privet.model.card import PrivacyCard
 from privet.model.file import write_model
 from privet.model.frames import Explanation, rules_frame
+from privet.model.paths import path_explanation
 from privet.model.rules import Rules
 from privet.model.tree import DEEPEST_TEXT, ShownTree, tree_text
 from privet.notebook import facts_html, plural
 from privet.schema import Scalar, Schema
-from privet.structure import Predictor, Scored
+from privet.structure import LeafVotes, Predictor, Scored
 
 
 class ReleasedModel(ABC):
@@ -61,9 +63,26 @@ class ReleasedModel(ABC):
     def _repr_html_(self) -> str:
         return facts_html(self.title, self.card.rows())
 
+    @property
+    def leaf_rows(self) -> np.ndarray | None:
+        """Noisy rows of every leaf of a forest; None where none were released."""
+        return None
+
     def explain(self, source: Any) -> Explanation:
-        """Why rows are told what they are told: parts of their scores, by feature; of additive models."""
-        raise QuestionError("this model's answers do not part by features.", "look at its rules.")
+        """Why rows are told what they are told: what each feature adds, with the noise of that.
+
+        Of forests these are the steps of a row's paths, mean over the trees: they add up to what the trees
+        say on average, from which shares follow.
+
+        Parameters
+        ----------
+        source : as for ``predict``
+        """
+        codes = encode(open_table(source, self.schema), self.schema, with_label=False).features
+        votes = self.predictor
+        if not isinstance(votes, LeafVotes):
+            raise QuestionError("this model's answers do not part by features.")
+        return path_explanation(votes, self.schema, codes, self.leaf_rows)
 
     def shapes_frame(self) -> pa.Table:
         """Shapes as a frame: see `privet.model.frames.shapes_frame`; of additive models."""

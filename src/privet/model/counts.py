@@ -91,6 +91,11 @@ class CountForest(CountedModel):
         return self.counts if isinstance(self.trees, CompleteTrees) else None
 
     @property
+    def leaf_rows(self) -> np.ndarray:
+        """Noisy rows of every leaf."""
+        return np.asarray(self.counts.sum(axis=-1), float)
+
+    @property
     def draws(self) -> bool:
         """Whether an estimator draws its predictions by their shares."""
         return WAYS[self.voting].draws

@@ -34,15 +34,18 @@ class Explanation:
     ----------
     features : sequence of str
     scores : sequence of str
-        What the scores are of: the second of two labels, every label, or the number itself.
+        What the scores are of: the second of two labels, every label (also of two in a forest), or the number
+        itself.
     base : float64 (scores,)
         What an average row hears.
     parts : float64 (rows, features, scores)
         What each feature alone adds.
     noise : float64 (rows, features)
-        Standard deviation that the noise leaves in these parts.
+        Standard deviation that the noise leaves in these parts; of forests also what drawing trees anew
+        would change, and NaN of a single tree.
     together : float64 (rows, scores)
-        What features add together, beyond what each adds alone; noise is not known here.
+        What features add together, beyond what each adds alone; noise is not known here. Nothing in forests,
+        where a split's step belongs to its feature.
     """
 
     features: Sequence[str]
@@ -80,15 +83,12 @@ class Explanation:
         told = [
             (self.features[j], self._text(self.parts[row, j], self.noise[row, j])) for j in np.argsort(-size)
         ]
-        return [
-            ("an average row", self._text(self.base)),
-            *told,
-            ("together", self._text(self.together[row])),
-        ]
+        together = [("together", self._text(self.together[row]))] if self.together.any() else []
+        return [("an average row", self._text(self.base)), *told, *together]
 
     def _text(self, values: np.ndarray, noise: float | None = None) -> str:
         numbers = ", ".join(f"{v:+.3f} for {name}" for v, name in zip(values, self.scores, strict=True))
-        return numbers + ("" if noise is None else f" ± {noise:.3f}")
+        return numbers + ("" if noise is None or np.isnan(noise) else f" ± {noise:.3f}")
 
 
 def explanation(model: AdditiveShapes, codes: np.ndarray, scores: np.ndarray) -> Explanation:

@@ -84,6 +84,11 @@ class NumberForest(NumberModel):
         told = mean + BOLDER * (self.levels[-1][0] - mean)
         return LeafVotes(self.trees, told[..., None].astype(np.float32))
 
+    @property
+    def leaf_rows(self) -> np.ndarray:
+        """Noisy rows of every leaf."""
+        return np.asarray(self.rows.sum(axis=2))
+
     def importances(self) -> dict[str, float]:
         """Share of each feature in what all splits move; largest first."""
         return largest_first(self.schema.feature_names, self._moved())

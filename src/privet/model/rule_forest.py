@@ -64,6 +64,11 @@ class RuleForest(CountedModel):
         said = self.node_shares[self.trees.view < 0]
         return LeafVotes(self.trees, NODE_WAYS[self.votes].values(said))
 
+    @property
+    def leaf_rows(self) -> np.ndarray:
+        """Noisy rows of every leaf."""
+        return np.asarray(self.counts[self.trees.view < 0].sum(axis=1))
+
     def every_count(self) -> tuple[np.ndarray, np.ndarray]:
         """Noisy counts of every node and the variance of their noise."""
         return self.counts, self.variance
