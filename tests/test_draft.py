@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from privet import BoostingClassifier, Categorical, Continuous, Integer, Label, 
 from privet.cli.main import main
 from privet.data.draft import draft_schema
 from privet.data.header import draft_from_header
+from privet.data.outside import find_outside
 from privet.data.suspects import suspect
 from privet.errors import DataError, SchemaError
 from privet.schema import Date
@@ -113,7 +115,7 @@ def test_what_nothing_declares_must_be_said(tmp_path):
         ("width", None),
         ("idle", None),
         ("income", None),
-        ("", None),
+        ("", "no name"),
     ],
 )
 def test_names_tell_what_a_draft_must_not_quote(name, kind):
@@ -185,3 +187,66 @@ def test_common_values_can_be_asked_for_from_the_command_line(tmp_path, capsys, 
     assert main([*ask, "--delta", "1e-7"]) != 0
     assert main([*ask, "--delta", "0"]) == 2
     assert main([*ask[:-4], "--column", "height", "--epsilon", "1", "--delta", "1e-7"]) == 2
+
+
+AGES = "age,ill\n" + "".join(f"{age},{'yes' if age > 60 else 'no'}\n" for age in range(20, 90))
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (AGES.replace("\n30,", "\n30,40,"), "too many or too few fields in 12.*mend these lines"),
+        ("name,ill\nMüller,yes\nMeier,no\n".encode("latin-1"), "not in UTF-8 in 2.*--encoding latin-1"),
+        (AGES.encode("utf-16"), "latin-1 or utf-16"),
+        (AGES.replace(",", ";") + "20;4,5\n", "separated by ';'"),
+        (AGES.replace(",", ";"), "separated by ';'"),
+        ("", "is empty"),
+        ("age,ill\n", "the table has no rows"),
+    ],
+)
+def test_a_sample_that_cannot_be_read_says_where_and_what_to_do(text, hint, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises((DataError, SchemaError)) as refused:
+        draft_schema(path)
+    assert re.search(hint, str(refused.value), re.DOTALL)
+
+
+def test_a_draft_leaves_out_what_no_fit_could_use(tmp_path):
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "income": [f"{1000 * i:,}.50" for i in range(n)],
+            "price": [f"{i},5 €" for i in range(n)],
+            "share": [f"{i}%" for i in range(n)],
+            "nothing": [None] * n,
+            "age": [-999 if i % 5 == 0 else 20 + i % 40 for i in range(n)],
+            "score": [999.0 if i % 7 == 0 else i / 10 for i in range(n)],
+            "grade": [9 if i % 7 == 0 else i % 5 for i in range(n)],
+            "figures": [str(i % 4) for i in range(n)],
+            "ill": ["yes", "no"] * (n // 2),
+        }
+    )
+    frame.to_csv(tmp_path / "rows.csv")  # with row numbers, which have no name
+    drafted = draft_schema(tmp_path / "rows.csv")
+    told = {suspect.column: suspect.kind for suspect in drafted.suspects}
+    assert told == {
+        "": "no name",
+        **dict.fromkeys(("income", "price", "share"), "written number"),
+        "nothing": "no values",
+        **dict.fromkeys(("age", "score"), "code for missing"),
+    }
+    found = {feature.name: feature for feature in drafted.schema.features}
+    assert set(found) == {"age", "score", "grade", "figures"}
+    assert found["age"].lower >= 0 and found["score"].upper <= 10 and found["grade"].upper == 9
+    # As text they are categories: nothing says that they are not.
+    assert isinstance(draft_schema(frame[["figures", "ill"]].astype(object)).schema.features[0], Categorical)
+    header = draft_from_header(tmp_path / "rows.csv", "ill", ["no", "yes"], {"*": "category"})
+    assert ("", "no name") in header.suspects and suspect("Unnamed: 0") == "no name"
+
+
+def test_a_table_with_other_separators_is_told_before_its_lines_are_looked_at(tmp_path):
+    (tmp_path / "people.csv").write_text('age;note;ill\n20;"a;b";no\n')
+    schema = Schema([Integer("age", 0, 120)], Label("ill", ["no", "yes"]))
+    with pytest.raises(DataError, match="separated by ';'"):
+        find_outside(tmp_path / "people.csv", schema)

@@ -146,8 +146,11 @@ def check(
     refused = bool(found.wrong_lines) or _would_refuse(counts, label)
     warn("EXACT COUNTS: FOR THE OWNER'S EYES ONLY", OWNER_ONLY)
     if found.repeating:
-        listed = ", ".join(map(repr, found.repeating))
-        warn("SEVERAL ROWS A PERSON?", f"{listed} repeat as identifiers of persons do. {NO_UNIT}")
+        listed, repeat = ", ".join(map(repr, found.repeating)), "repeat" + "s" * (len(found.repeating) == 1)
+        warn(
+            "SEVERAL ROWS A PERSON?",
+            f"{listed} {repeat} as identifiers of persons do. {NO_UNIT}",
+        )
     if as_json:
         told = {"exact_counts_for_the_owner_only": counts, "fit_would_refuse": refused}
         told["columns_that_may_be_identifiers"] = list(found.repeating)

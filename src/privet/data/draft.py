@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -17,9 +18,29 @@ import pyarrow.parquet as pa_parquet
 from privet.data.codes import numbers
 from privet.data.columns import Coded, Column, open_column, series_column
 from privet.data.discreet import attempt
+from privet.data.header import require_named
 from privet.data.opened import located, read_public
-from privet.data.suspects import FREE_TEXT, IDENTIFIER, TIME, ZIP, Suspect, suspect
-from privet.data.table import require_columns, require_table_file, wrong_type
+from privet.data.outside import wrong_lines
+from privet.data.suspects import (
+    CODE,
+    EMPTY,
+    FREE_TEXT,
+    IDENTIFIER,
+    TIME,
+    UNNAMED,
+    WRITTEN,
+    ZIP,
+    Suspect,
+    suspect,
+)
+from privet.data.table import (
+    csv_names,
+    damaged,
+    require_columns,
+    require_table_file,
+    separated_otherwise,
+    wrong_type,
+)
 from privet.data.text import Place, TextFile, is_place, place_path, text_file
 from privet.data.values import is_nested, plain, text
 from privet.errors import DataError, SchemaError
@@ -35,6 +56,12 @@ LONG = 40
 
 DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
 ZIP_CODE = re.compile(r"\d{5}(-\d{4})?")
+WRITTEN_NUMBER = re.compile(r"[$€£]? ?[-+−]?\d{1,3}([ ,.'’]?\d{3})*([.,]\d+)? ?[%$€£]?")
+SIGNS = re.compile(r"[ ,'’$€£%]|[.].*[.]")
+"""Numbers as people write them, which no program reads without being told how."""
+
+NINES = re.compile(r"-?9+|-1")
+"""What often stands for a number that is missing, where it lies far from all others."""
 
 
 class SampleDraft(NamedTuple):
@@ -64,33 +91,34 @@ def draft_schema(source: Any, label: str | None = None, omit: Sequence[str] = ()
     """
     columns = _all_columns(source)
     names = list(columns)
-    for name in [*omit, *([] if label is None else [label])]:
-        if name not in columns:
-            hint = "give a name that stands in the table's first line."
-            raise DataError(f"column {name!r} is missing.", hint, column=name)
+    if not len(next(iter(columns.values()), ())):
+        raise DataError("the table has no rows.", "check the file or the filter that made it.")
+    require_named(names, [*omit, *([] if label is None else [label])])
     names = [name for name in names if name not in omit]
     if label in omit or not names:
         raise SchemaError("no label is left to draft.", "omit fewer columns.")
     label = names[-1] if label is None else label
     if len(names) < 2:
-        raise SchemaError(
-            "no column is left beside the label.", "omit fewer; a CSV file separates its fields by commas."
-        )
+        hint = separated_otherwise([*columns]) or "omit fewer."
+        raise SchemaError("no column is left beside the label.", hint)
     drafted = {name: _draft_public(name, columns[name]) for name in names if name != label}
     suspects = [found for found in drafted.values() if isinstance(found, Suspect)]
+    suspects += [Suspect(name, CODE) for name in drafted if _code_for_missing(columns[name]) is not None]
     codes = {found.column: Categorical(found.column) for found in suspects if found.kind == ZIP}
     features = [codes.get(name, found) for name, found in drafted.items()]
     kept = [feature for feature in features if not isinstance(feature, Suspect)]
     if not kept:
-        raise SchemaError("no column is left beside the label.", "take some that are no identifiers.")
+        raise SchemaError("no column is left beside the label.", " ".join(each.told for each in suspects))
     return SampleDraft(Schema(kept, Label(label, _draft_labels(source, label, columns[label]))), suspects)
 
 
 def _draft_public(name: str, column: Column) -> Feature | Suspect:
     """A feature, or what a column looks like whose values must not stand in a public file."""
     kind = suspect(name)
-    if kind in (IDENTIFIER, FREE_TEXT, ZIP):
+    if kind in (IDENTIFIER, FREE_TEXT, ZIP, UNNAMED):
         return Suspect(name, str(kind))
+    if column.null_count == len(column):
+        return Suspect(name, EMPTY)
     if _is_number(column.type) or pa.types.is_boolean(column.type):
         return _draft_feature(name, column)
     if pa.types.is_temporal(column.type):
@@ -103,6 +131,8 @@ def _draft_public(name: str, column: Column) -> Feature | Suspect:
         return Date(name, *bounds)
     if values and all(ZIP_CODE.fullmatch(value) for value in values):
         return Suspect(name, ZIP)
+    if all(map(WRITTEN_NUMBER.fullmatch, values)) and any(map(SIGNS.search, values)):
+        return Suspect(name, WRITTEN)
     if len(values) > MOST_DISTINCT and 2 * len(values) > len(column):
         return Suspect(name, IDENTIFIER)
     if values and sum(map(len, values)) > LONG * len(values):
@@ -175,9 +205,19 @@ def _read_whole(place: Place) -> pa.Table:
         texts = [field.name for field in table.schema if not _is_number(field.type)]
         return _read_csv(file, texts) if texts else table
     except (pa.ArrowException, OSError, EOFError):
-        wanted = file.encoding.upper() if file else "UTF-8"
-        hint = f"check that it is whole and in {wanted}, with as many fields in every line as in the first."
-        raise DataError(f"{path.name!r} could not be read as CSV or Parquet.", hint) from None
+        raise _unread(path, file) from None
+
+
+def _unread(path: Path, file: TextFile | None) -> DataError:
+    """Why a public file cannot be read, and where."""
+    wrong = wrong_lines(file) if file is not None else {}
+    if not wrong:
+        return damaged(path)
+    told = "; ".join(f"{kind} in {', '.join(map(str, lines))}" for kind, lines in wrong.items())
+    hint = separated_otherwise(csv_names(file)) if file is not None else ""
+    if any(kind.startswith("not in ") for kind in wrong):
+        hint = "say how it is written: --encoding latin-1, cp1252 or utf-16; TextFile(path, encoding=…)."
+    return DataError(f"{path.name!r} has lines that cannot be read: {told}.", hint or "mend these lines.")
 
 
 def _read_csv(file: TextFile, texts: Sequence[str] = ()) -> pa.Table:
@@ -210,7 +250,8 @@ def _draft_labels(source: Any, label: str, column: Column) -> list[Any]:
 def _draft_feature(name: str, column: Column, rounded: bool = True) -> Feature:
     if _is_number(column.type):
         values = numbers(column, name).astype(np.float64)
-        values = values[np.isfinite(values)]
+        code = _code_for_missing(column) if rounded else None
+        values = values[np.isfinite(values) & (values != code)]
         if len(values) == 0:
             raise SchemaError(f"column {name!r} has no values to draft from.", "leave it out.")
         integer = bool((values == np.floor(values)).all())
@@ -219,6 +260,20 @@ def _draft_feature(name: str, column: Column, rounded: bool = True) -> Feature:
             lower, upper = _round_out(lower, upper, integer)
         return Continuous(name, lower, upper if upper > lower else lower + 1, integer)
     return Categorical(name, _distinct(name, column))
+
+
+def _code_for_missing(column: Column) -> float | None:
+    """The smallest or largest number, if it looks like a code: −1 or nines, and far from all others."""
+    if not _is_number(column.type):
+        return None
+    listed = np.unique(numbers(column, "").astype(np.float64))
+    listed = listed[np.isfinite(listed)]
+    for code, others in ((listed[:1], listed[1:]), (listed[-1:], listed[:-1])):
+        if len(others) > 2 and NINES.fullmatch(f"{code[0]:.0f}"):
+            gap = float(np.abs(others - code[0]).min())
+            if gap > 2 * np.ptp(others):
+                return float(code[0])
+    return None
 
 
 def _draft_target(name: str, y: Any) -> Target:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from privet.data.discreet import attempt
-from privet.data.suspects import FREE_TEXT, IDENTIFIER, TIME, Suspect, suspect
-from privet.data.table import csv_names, damaged, require_columns, require_table_file
+from privet.data.suspects import FREE_TEXT, IDENTIFIER, TIME, UNNAMED, Suspect, suspect
+from privet.data.table import csv_names, damaged, require_columns, require_table_file, separated_otherwise
 from privet.data.text import is_place, place_path, text_file
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Scalar, Schema
@@ -21,7 +21,7 @@ NUMBER, INTEGER, CATEGORY, TRUTH, DAY = "number", "integer", "category", "truth 
 KINDS = (NUMBER, INTEGER, CATEGORY)
 """What may be said of a column."""
 
-LEFT_OUT = (IDENTIFIER, FREE_TEXT, TIME)
+LEFT_OUT = (IDENTIFIER, FREE_TEXT, TIME, UNNAMED)
 
 
 class HeaderDraft(NamedTuple):
@@ -62,10 +62,7 @@ def draft_from_header(
     """
     declared, said = declared_kinds(source), dict(kinds or {})
     others = said.pop("*", None)
-    for name in [*omit, *said, label]:
-        if name not in declared:
-            hint = "give a name that stands in the table's first line."
-            raise DataError(f"column {name!r} is missing.", hint, column=name)
+    require_named([*declared], [*omit, *said, label])
     if not set(said.values()) | {others or NUMBER} <= {*KINDS}:
         raise SchemaError("a column holds one of " + ", ".join(KINDS) + ".", "say which.")
     names = [name for name in declared if name not in omit and name != label]
@@ -77,7 +74,8 @@ def draft_from_header(
     if unknown:
         raise SchemaError(
             f"nothing says what {_some(unknown)} hold: a CSV file, or a column of objects, declares no type.",
-            "say which are numbers, integers or categories.",
+            "say which are numbers, integers or categories: kinds=, or --number, --integer, --category, and "
+            "--others for the rest; --from-values reads it all from a PUBLIC sample.",
         )
     if not told:
         raise SchemaError("no column is left beside the label.", "omit fewer.")
@@ -101,6 +99,14 @@ def declared_kinds(source: Any) -> dict[str, str | None]:
     names = csv_names(text_file(source))
     require_columns(names, names)
     return dict.fromkeys(names)
+
+
+def require_named(found: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse names that no column has."""
+    for name in names:
+        if name not in found:
+            hint = separated_otherwise(found) or "give a name that stands in the table's first line."
+            raise DataError(f"column {name!r} is missing.", hint, column=name)
 
 
 def _looks(name: str, declared: Mapping[str, str | None]) -> str | None:

@@ -22,7 +22,8 @@ from privet.data.lines import LONGEST_LINE
 from privet.data.opened import open_table
 from privet.data.persons import Persons
 from privet.data.sources import read_address
-from privet.data.table import csv_names, damaged
+from privet.data.suspects import ZIP, suspect
+from privet.data.table import csv_names, damaged, require_columns
 from privet.data.text import CSV_SUFFIXES, UTF8, Place, TextFile, is_place, text_file
 from privet.data.values import number, plain
 from privet.errors import DataError
@@ -84,6 +85,7 @@ def find_outside(source: Any, schema: Schema) -> Outside:
     """
     file = _one_text_file(source) if is_place(source) else None
     if file is not None:
+        require_columns(csv_names(file), [*schema.feature_names, schema.label.name])
         wrong = wrong_lines(file)
         if wrong:
             return Outside(wrong_lines=wrong, in_lines=True)
@@ -116,7 +118,7 @@ def _repeating(source: Any, schema: Schema) -> tuple[str, ...]:
     if schema.unit is not None:
         return ()
     names = open_table(source, schema).names or []
-    others = [name for name in dict.fromkeys(names) if name not in known]
+    others = [name for name in dict.fromkeys(names) if name not in known and suspect(name) != ZIP]
     as_text = [Categorical(name) for name in others]
     if not as_text:
         return ()

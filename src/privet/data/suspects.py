@@ -1,4 +1,4 @@
-"""Columns that a draft must not quote: who somebody is, free text, ZIP codes, dates. Told by their names."""
+"""Columns that a draft must not quote, or cannot: who somebody is, free text, ZIP codes, dates, nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 IDENTIFIER, FREE_TEXT, ZIP, TIME = "identifier", "free text", "ZIP code", "date"
+UNNAMED, EMPTY, WRITTEN, CODE = "no name", "no values", "written number", "code for missing"
 
 NAMES = {
     IDENTIFIER: (
@@ -26,6 +27,11 @@ ADVICE = {
     IDENTIFIER: "looks like an identifier: left out. If it says whose a row is, make it the schema's unit",
     FREE_TEXT: "looks like free text: left out",
     ZIP: "looks like a ZIP code: its list is left open; shorten it to its first digits, or few will be found",
+    UNNAMED: "is no name, as row numbers of a frame have none: left out. Write files without them",
+    EMPTY: "holds no values: left out",
+    WRITTEN: "looks like numbers with commas, points or signs in them: left out. Write them as 1234.5",
+    CODE: "holds a number far from all others, perhaps a code for missing: left out of its range. Leave such "
+    "fields empty, or they count as the end of the range",
     TIME: 'looks like dates: left out. State public bounds, as in {"type": "date", "lower": "2020-01-01", …}',
 }
 
@@ -53,4 +59,6 @@ def suspect(name: str) -> str | None:
     parted = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).lower()
     words = re.findall(r"[a-z]+", parted)
     together = "".join(words)
+    if not name.strip() or re.fullmatch(r"unnamed \d+", parted.replace(":", "")):
+        return UNNAMED
     return next((_KNOWN[word] for word in [*words, together] if word in _KNOWN), None)

@@ -59,7 +59,7 @@ def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
         raise DataError(
             f"column {missing[0]!r} is missing"
             + (f" (and {len(missing) - 1} more)." if missing[1:] else "."),
-            _separated_otherwise(found) or "add it to the table, or take it out of the schema.",
+            separated_otherwise(found) or "add it to the table, or take it out of the schema.",
             column=missing[0],
         )
     twice = [name for name in names if times[name] > 1]
@@ -67,7 +67,7 @@ def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
         raise DataError(f"column {twice[0]!r} stands there twice.", "rename one of them.", column=twice[0])
 
 
-def _separated_otherwise(names: Sequence[str]) -> str:
+def separated_otherwise(names: Sequence[str]) -> str:
     """What to do where a first line seems to have another separator: names of columns are public."""
     sign = likely_separator(list(names))
     if not sign:
@@ -140,13 +140,13 @@ def csv_names(file: TextFile) -> list[str]:
     path = file.place
     no_names = DataError(
         f"{path.name!r} is empty, damaged, or its first line is not in {file.encoding.upper()}.",
-        "name the columns in the first line; files of older programs are often in latin-1: "
+        "name the columns in the first line; files of older programs are often in latin-1 or utf-16: "
         "TextFile(path, encoding='latin-1'), or --encoding latin-1.",
     )
     encoding = "utf-8-sig" if file.encoding == UTF8 else file.encoding
 
     def read() -> list[str]:
-        return next(csv.reader([_first_line(path, encoding)], delimiter=file.separates))
+        return next(filter(None, csv.reader([_first_line(path, encoding)], delimiter=file.separates)))
 
     faults = (UnicodeError, OSError, EOFError, zlib.error, StopIteration, csv.Error)
     names: list[str] = attempt(read, faults, no_names)
