@@ -19,7 +19,17 @@ from typing import Any
 import numba
 import numpy as np
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+def _kept() -> bool:
+    """Whether what is compiled can be kept on disk; where nothing may be written each process compiles."""
+    try:
+        numba.njit(cache=True)(_kept)
+    except RuntimeError:
+        return False
+    return True
+
+
+OPTIONS: dict[str, Any] = {"cache": _kept(), "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 Room = Callable[[], tuple[np.ndarray, ...]]
 

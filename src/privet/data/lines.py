@@ -16,6 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from privet.compiled import OPTIONS
 from privet.data.text import UTF8
 
 LONGEST_LINE = 1 << 20
@@ -103,7 +104,7 @@ class CheckedLines:
         self.closed = True
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=OPTIONS["cache"], nogil=True)
 def _walk(data, state, length, moves):  # type: ignore[no-untyped-def]
     """The state behind some bytes, and how long the line is that they end in."""
     mask, longest, begin = np.uint64(63), length, -length
