@@ -24,6 +24,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the house
 People = Annotated[str, typer.Argument(metavar="PEOPLE", help="Whom it is about.")]
 Epsilon = Annotated[str, typer.Option(metavar="E", help="The most that may be learnt of one person.")]
 Delta = Annotated[str, typer.Option(metavar="D", help="Chance that ε fails; 0 is the strict promise.")]
+Finding = Annotated[str, typer.Option(metavar="D", help="Part of --delta kept to find open lists with.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table.")]
 
 
@@ -80,20 +81,21 @@ def add_people(
     name: People,
     epsilon: Epsilon,
     delta: Delta = "0",
+    finding: Finding = "0",
     about: Annotated[str, typer.Option(metavar="TEXT", help="Who they are, for analysts.")] = "",
 ) -> None:
     """Name people, and the most that may ever be learnt of any one of them by all analysts together."""
     with opened(folder) as house:
-        people.create_people(house, OLGA, name, Budget(epsilon, delta), about)
+        people.create_people(house, OLGA, name, Budget(epsilon, delta, finding), about)
         _show(house, name)
 
 
 @app.command()
-def grant(folder: Folder, name: People, epsilon: Epsilon, delta: Delta = "0") -> None:
+def grant(folder: Folder, name: People, epsilon: Epsilon, delta: Delta = "0", finding: Finding = "0") -> None:
     """Replace a total by another: what was spent stays spent."""
     with opened(folder) as house:
         key = f"console {house.now()} {house.ledger.head().number}"
-        people.grant(house, OLGA, name, Budget(epsilon, delta), key)
+        people.grant(house, OLGA, name, Budget(epsilon, delta, finding), key)
         _show(house, name)
 
 
@@ -104,10 +106,12 @@ def cap(
     analyst: Annotated[str, typer.Argument(metavar="ANALYST")],
     epsilon: Annotated[str | None, typer.Option(metavar="E", help="Left out: nothing more.")] = None,
     delta: Delta = "0",
+    finding: Finding = "0",
 ) -> None:
     """Set the most that an analyst may spend; without --epsilon, nothing more."""
     with opened(folder) as house:
-        people.set_cap(house, OLGA, name, analyst, None if epsilon is None else Budget(epsilon, delta))
+        limit = None if epsilon is None else Budget(epsilon, delta, finding)
+        people.set_cap(house, OLGA, name, analyst, limit)
         _show(house, name)
 
 
@@ -125,6 +129,14 @@ def add_table(
     contract = Schema.load(schema).to_dict()
     with opened(folder) as house:
         return _told(tables.register(house, OLGA, name, of, address, contract))
+
+
+@app.command()
+def withdraw(folder: Folder, name: TableName) -> None:
+    """Take a table back: its copy goes, its name is free; what was charged and released stays."""
+    with opened(folder) as house:
+        tables.withdraw(house, OLGA, name)
+        out.print(f"{name} can be asked no more.")
 
 
 @app.command()

@@ -28,7 +28,7 @@ def serve(
     """Serve tables to analysts who never see them: pages, an API, one process."""
     try:
         from privet.service import serve as service
-        from privet.service.clock import measure
+        from privet.service.clock import is_measured, measure
         from privet.service.house import House
     except ModuleNotFoundError:
         raise PrivetError("a service needs more packages.", "pip install 'privet[serve]'") from None
@@ -36,14 +36,18 @@ def serve(
         raise QuestionError("a house needs a folder.", "name one with --data DIR, or try it with --demo.")
     house = House(data or tempfile.mkdtemp(prefix="privet-demo-"))
     taken = service.listen(host, port)
-    address = f"http://{host}:{taken.getsockname()[1]}"
+    address = f"http://{f'[{host}]' if ':' in host else host}:{taken.getsockname()[1]}"
+    if not is_measured(house):
+        out.print("Measuring this machine on invented rows, once: up to a minute …")
     measure(house)
     if demo:
         service.make_demo(house)
     out.print(f"[bold]PRIVET[/bold] at {address}, the house in {house.data}", soft_wrap=True)
     out.print(service.shut_in(), soft_wrap=True)
-    for name, link in service.links(house, address).items() if demo else ():
-        out.print(f"{name:<6} {link}", soft_wrap=True)
-    if not demo:
+    if demo:
+        out.print("Each link signs in once; for programs make a token on the page of your name.")
+        for name, link in service.links(house, address).items():
+            out.print(f"{name:<6} {service.DEMO.get(name, ''):<8} {link}", soft_wrap=True)
+    else:
         out.print("Add members and links with `privet owner member` on this machine.", soft_wrap=True)
     service.run(house, taken, not no_jobs, behind_proxy)

@@ -145,6 +145,12 @@ def one_table(house: At, who: SignedIn, table: Name) -> Told:
     return told(tables.table(house, who, table))
 
 
+@router.delete("/tables/{table}", status_code=204)
+def withdraw(house: At, who: SignedIn, table: Name) -> None:
+    """Take a table back: what was charged and released stays."""
+    tables.withdraw(house, who, table)
+
+
 @router.get("/tables/{table}/sample")
 def sample(
     house: At, who: SignedIn, table: Name, n: Annotated[int, Query(ge=1, le=10_000)] = 20

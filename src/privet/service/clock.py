@@ -77,9 +77,15 @@ def pace(house: House) -> tuple[float, float]:
     return start, row
 
 
+def is_measured(house: House) -> bool:
+    """Whether times are known: they are given, or were measured once."""
+    given = (house.settings.start_seconds, house.settings.row_seconds)
+    return None not in given or bool(house.read("SELECT 1 FROM setting WHERE name = ?", KEPT))
+
+
 def measure(house: House) -> tuple[float, float]:
     """Measure this machine, once for a house: a fit on few and on many invented rows."""
-    if not house.read("SELECT 1 FROM setting WHERE name = ?", KEPT):
+    if not is_measured(house):
         run_measure(house, FEW)  # compiles, where nothing is compiled yet
         (start, _), (longer, units) = run_measure(house, FEW), run_measure(house, MANY)
         found = (start, max(longer - start, 0.01) / (MANY * units))

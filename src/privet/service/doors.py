@@ -12,7 +12,7 @@ from starlette.responses import Response
 from privet.service import members
 from privet.service.guard import same_site
 from privet.service.refusals import Forbidden
-from privet.service.web import At, service_of
+from privet.service.web import At, service_of, unknown_slowly
 
 router = APIRouter(include_in_schema=False)
 
@@ -36,7 +36,8 @@ def enter(request: Request, house: At, secret: Annotated[str, Form(max_length=20
     """Sign in by a one-time link."""
     if not same_site(dict(request.headers)):
         raise Forbidden("this request comes from another site.", "open the link itself.")
-    _, session = members.follow_link(house, secret)
+    with unknown_slowly(request):
+        _, session = members.follow_link(house, secret)
     return with_session(request, session)
 
 

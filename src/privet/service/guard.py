@@ -88,7 +88,20 @@ class Guard:
                 raise HTTPException(413)
             return message
 
-        await self._app(scope, counted, self._headed(send))
+        begun = False
+
+        async def noticed(message: MutableMapping[str, Any]) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        # What went wrong was told, by its kind alone, where the application handles it: a server would print
+        # all of it, and what an error says may quote a row.
+        try:
+            await self._app(scope, counted, self._headed(noticed))
+        except Exception:
+            if not begun:
+                await self._refuse(500, "the service failed.", "", 0)(scope, receive, self._headed(send))
 
     def _refusal(self, method: str, headers: dict[str, str], most: int) -> tuple[int, str, str] | None:
         length = headers.get("content-length", "0")

@@ -26,6 +26,7 @@ from typing import Any
 from privet.errors import QuestionError
 from privet.privacy import Ledger, Transaction
 from privet.service.config import Settings, read_settings
+from privet.service.refusals import ServiceError, storable
 
 VERSION = "1"
 """Of these tables; whoever changes them takes older ones over in `House`."""
@@ -123,7 +124,9 @@ class House:
         return int(self.clock())
 
     def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Rows of the service's tables."""
+        """Rows of the service's tables; a text that none of them can hold is refused."""
+        if not all(storable(value) for value in values if isinstance(value, str)):
+            raise ServiceError("a name has characters that cannot be kept.", "leave out what is no text.")
         return self.ledger.execute(sql, values)
 
     @contextmanager

@@ -45,7 +45,7 @@ from privet.service.plans import (
     needs_approval,
     priced_request,
 )
-from privet.service.refusals import Conflict, Forbidden, OtherRequest, ServiceError, no_such
+from privet.service.refusals import Conflict, Forbidden, OtherRequest, ServiceError, check_text, no_such
 from privet.service.tables import Listed, copy_of, listed
 from privet.service.who import Who, require
 from privet.service.work import Request, read_request
@@ -204,8 +204,7 @@ def decide(house: House, who: Who, id: str, approved: bool, remark: str = "") ->
     """Approve a job that waits, or refuse it: its charge is given back then."""
     require(who, "own")
     found = job(house, who, id)
-    if not isinstance(remark, str) or len(remark) > 2000:
-        raise ServiceError("a remark has 2,000 characters at most.", "shorten it.")
+    check_text(remark, "a remark", 2000)
     decided = json.dumps({"by": who.name, "approved": approved, "remark": remark, "time": house.now()})
     with house.write() as at_once:
         told = "" if approved else f"Refused by the owner. {remark}".strip()
@@ -299,6 +298,8 @@ def scored_file(house: House, model: str) -> Path:
 
 def _enter(house: House, at_once: Transaction, who: Who, found: Listed, priced: Priced, key: str) -> None:
     """Charge a job and write it down, or write down its refusal."""
+    if not at_once.execute("SELECT 1 FROM listed WHERE name = ?", (found.name,)):
+        raise no_such("table", found.name)  # withdrawn a moment ago
     check_cooldown(house, who, found, at_once.execute)
     ((number,),) = at_once.execute("SELECT count(*) FROM job WHERE member = ?", (who.name,))
     request, id, charge, receipt, told = priced.request, fresh.name(), None, "", ""

@@ -16,7 +16,7 @@ from privet.privacy import Transaction
 from privet.service import fresh
 from privet.service.house import House, one
 from privet.service.journal import note
-from privet.service.refusals import Conflict, NotSignedIn, ServiceError, no_such
+from privet.service.refusals import Conflict, NotSignedIn, ServiceError, check_text, no_such
 from privet.service.who import OWNER, ROLES, Who, check_role, require
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}")
@@ -56,6 +56,7 @@ def add_member(house: House, who: Who, name: str, role: str, subject: str | None
     require(who, "own")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ServiceError("a member's name is 1 to 100 letters, digits and . _ @ + -.", "say, ada.")
+    check_text(subject or "", "who somebody is to a provider", 500)
     row = (name, check_role(role), subject, house.now(), None)
     with house.write() as at_once:
         if at_once.execute("SELECT 1 FROM member WHERE name = ?", (name,)):
@@ -100,10 +101,11 @@ def make_link(house: House, who: Who, member: str, seconds: int = LINK_SECONDS) 
 
 def follow_link(house: House, secret: str) -> tuple[Who, str]:
     """Sign in by a link: who it is, and the secret of their session. It works once."""
+    known = "SELECT member, expires, used FROM link WHERE hash = ?"
+    if not house.read(known, _hashed(secret)):  # without the lock that charges wait for
+        raise NotSignedIn("this link was used, has expired, or never was.", "ask the owner for another.")
     with house.write() as at_once:
-        found = one(
-            at_once.execute("SELECT member, expires, used FROM link WHERE hash = ?", (_hashed(secret),))
-        )
+        found = one(at_once.execute(known, (_hashed(secret),)))
         if found is None or found[2] is not None or found[1] <= house.now():
             raise NotSignedIn("this link was used, has expired, or never was.", "ask the owner for another.")
         at_once.execute("UPDATE link SET used = ? WHERE hash = ?", (house.now(), _hashed(secret)))

@@ -17,7 +17,7 @@ from privet.privacy.chain import Head
 from privet.privacy.totals import Totals, budget_of
 from privet.service.house import House, one
 from privet.service.journal import note
-from privet.service.refusals import Conflict, OtherRequest, ServiceError, no_such
+from privet.service.refusals import Conflict, OtherRequest, ServiceError, check_text, no_such
 from privet.service.who import Who, require
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -89,8 +89,7 @@ def create_people(house: House, who: Who, name: str, budget: Budget, about: str 
     require(who, "own")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ServiceError("a name is 1 to 64 of a–z, 0–9, _ and -.", "say, patients.")
-    if len(about) > 2000:
-        raise ServiceError("what is said about people has 2,000 characters at most.", "shorten it.")
+    check_text(about, "what is said about people", 2000)
     with house.write() as at_once:
         if at_once.execute("SELECT 1 FROM people WHERE name = ?", (name,)):
             raise Conflict(f"there are people {name!r} already.", "grant them another budget.")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 from privet.errors import DataError, ModelFileError, SourceError
@@ -17,10 +18,15 @@ from privet.model.file import MAGIC
 from privet.schema import Schema
 from privet.service import fresh
 from privet.service.house import House
+from privet.service.refusals import TooSoon
 from privet.service.results import TASK, read_result
 from privet.service.sandbox import command, environment
 
 COPY_SECONDS, LOOK_SECONDS, MEASURE_SECONDS = 24 * 3600, 60, 600
+
+LOOKS = BoundedSemaphore(2)
+"""Models that are looked at at a time: whoever brings many must not slow down jobs, whose times are shown."""
+PATIENCE = 20.0
 
 
 def start(
@@ -66,7 +72,7 @@ def looked_at(house: House, model: bytes) -> dict[str, Any]:
     """Card, schema and description of a model file that anybody may have written."""
     if not model.startswith(MAGIC):
         raise ModelFileError("this is no model of privet.", "give a file written by fit.")
-    with _folder(house, "look") as folder:
+    with _looking(), _folder(house, "look") as folder:
         (folder / "model.privet").write_bytes(model)
         told = _told(house, folder, {"kind": "look"}, [], LOOK_SECONDS)
         if told is None or told["state"] != "sound":
@@ -83,6 +89,16 @@ def run_measure(house: House, n_rows: int) -> tuple[float, float]:
         if told is None or told["state"] != "measured":
             raise SourceError("no job could be run.", "see that there is memory, and room on the disk.")
         return time.monotonic() - start, float(told["units"])
+
+
+@contextmanager
+def _looking() -> Iterator[None]:
+    if not LOOKS.acquire(timeout=PATIENCE):
+        raise TooSoon("many models are looked at now.", int(PATIENCE))
+    try:
+        yield
+    finally:
+        LOOKS.release()
 
 
 @contextmanager

@@ -93,6 +93,19 @@ def status_of(error: PrivetError) -> int:
     return next((status for kind, status in STATUS if isinstance(error, kind)), 400)
 
 
+def check_text(text: object, what: str, most: int) -> None:
+    """Refuse text that is too long, or has characters that not every database can keep."""
+    if not isinstance(text, str) or len(text) > most:
+        raise ServiceError(f"{what} has {most:,} characters at most.", "shorten it.")
+    if not storable(text):
+        raise ServiceError(f"{what} has characters that cannot be kept.", "leave out what is no text.")
+
+
+def storable(text: str) -> bool:
+    """Whether every database can keep a text: no zero, and no half of a character."""
+    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def no_such(what: str, name: str) -> NotFound:
     """What is said of what is not there and of what is hidden: the same."""
     return NotFound(f"there is no {what} {name!r}.", "check its name, or ask the owner for it.")

@@ -28,7 +28,7 @@ from privet.service.house import House, one
 from privet.service.journal import note
 from privet.service.people import Purse, purse, visible
 from privet.service.processes import checked_copy
-from privet.service.refusals import Conflict, Forbidden, ServiceError, no_such
+from privet.service.refusals import Conflict, Forbidden, ServiceError, no_such, storable
 from privet.service.who import Who, require
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -213,6 +213,21 @@ def refresh(house: House, who: Who, name: str) -> TableView:
     return table(house, who, name)
 
 
+def withdraw(house: House, who: Who, name: str) -> None:
+    """Take a table back: its copy goes and its name is free; what was charged and released stays."""
+    require(who, "own")
+    listed(house, who, name)
+    with house.write() as at_once:
+        copy = one(at_once.execute("SELECT copy FROM listed WHERE name = ?", (name,)))
+        asked = "SELECT 1 FROM job WHERE listed = ? AND state IN ('waiting', 'queued', 'running')"
+        if at_once.execute(asked, (name,)):
+            raise Conflict(f"jobs on {name!r} are not over.", "cancel them, or wait for them.")
+        at_once.execute("DELETE FROM listed WHERE name = ?", (name,))
+        note(house, at_once, who.name, "table withdrawn", name)
+    if copy is not None and copy[0]:
+        (house.copies / f"{copy[0]}.parquet").unlink(missing_ok=True)
+
+
 def set_rules(house: House, who: Who, name: str, rules: Any) -> TableView:
     """Replace the rules of a table: what waits or runs already is not judged anew."""
     require(who, "own")
@@ -227,8 +242,11 @@ def set_rules(house: House, who: Who, name: str, rules: Any) -> TableView:
 
 def read_schema(data: Any) -> Schema:
     """A schema that a service can ask under: it has a public bound on the number of rows."""
-    if len(json.dumps(data)) > LONGEST_SCHEMA:
+    text = json.dumps(data, ensure_ascii=False)
+    if len(text) > LONGEST_SCHEMA:
         raise SchemaError("this schema is too long.", "list fewer categories.")
+    if not storable(text):
+        raise SchemaError("a schema is text: half of a character is none.", "write its names anew.")
     schema = Schema.from_dict(data)
     if schema.max_rows is None:
         raise SchemaError(
@@ -260,6 +278,8 @@ def place(house: House, address: str) -> Place:
     # What is asked for is a table's name, never a query: nothing else goes into the address.
     found = f"{source}{'&' if '?' in source else '?'}{urlencode({'table': rest})}"
     path = read_address(found).path
+    if path is not None and not path.is_absolute():
+        raise ServiceError("house.toml names this database by a part of its path.", "write all of it.")
     return Place(found, () if path is None else (path.resolve(),), path is None)
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request
@@ -126,21 +126,27 @@ def house_of(request: Request) -> House:
 def who_of(request: Request) -> Who:
     """Who asks, by a token or a session; refused where nobody is, or asks too often."""
     service = service_of(request)
-    stranger = request.client.host if request.client else "?"
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(service.cookie)
-    try:
+    with unknown_slowly(request):
         if kind.lower() == "bearer" and secret:
             who = members.of_token(service.house, secret.strip())
         elif cookie:
             who = members.of_session(service.house, cookie)
         else:
             raise NotSignedIn("nobody is signed in.", "send a token: Authorization: Bearer …")
-    except NotSignedIn:
-        _slowly(service.strangers, stranger)
-        raise
     _slowly(service.pace, who.name)
     return who
+
+
+@contextmanager
+def unknown_slowly(request: Request) -> Iterator[None]:
+    """Let whoever turns out to be nobody try again at a slow pace."""
+    try:
+        yield
+    except NotSignedIn:
+        _slowly(service_of(request).strangers, request.client.host if request.client else "?")
+        raise
 
 
 def perhaps(request: Request) -> Who | None:

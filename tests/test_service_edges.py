@@ -1,0 +1,101 @@
+"""The edges of a service: odd texts, strangers at the door, what goes wrong, tables that are taken back."""
+
+from __future__ import annotations
+
+import threading
+
+import httpx
+import pytest
+
+from houses import ADA, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, serving
+from privet.errors import PrivetError
+from privet.service import clock, jobs, members, people, processes, tables
+from privet.service.house import House
+from privet.service.refusals import Conflict, NotFound, ServiceError, TooSoon
+
+HALF, ZERO = "\ud800", "a\0b"
+
+
+@pytest.fixture
+def house(tmp_path):
+    found = make_house(tmp_path / "house")
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("text", [HALF, ZERO])
+def test_text_that_no_database_keeps_is_refused(house, text):
+    contract = SCHEMA.to_dict()
+    contract["features"][0]["name"] = HALF
+    for ask in (
+        lambda: tables.table(house, ADA, text),
+        lambda: people.grant(house, OLGA, text, None, "a-key-of-olga"),
+        lambda: people.create_people(house, OLGA, "more", None, text),
+        lambda: members.add_member(house, OLGA, "eve", "analyst", text),
+        lambda: tables.register(house, OLGA, "odd", "patients", "file:patients.csv", contract),
+    ):
+        with pytest.raises(PrivetError, match=r"kept|half of a character"):
+            ask()
+    assert [table.name for table in tables.tables(house, OLGA)] == ["visits"]
+
+
+def test_what_goes_wrong_is_told_by_its_kind_alone_and_the_connection_stays(house, monkeypatch, capfd):
+    def wrong(*_):
+        raise RuntimeError("a row's value")
+
+    secret, _ = members.make_token(house, ADA, "test")
+    with (
+        serving(house, run=False) as address,
+        httpx.Client(base_url=address, headers={"authorization": f"Bearer {secret}"}) as client,
+    ):
+        monkeypatch.setattr(tables, "tables", wrong)
+        for _ in range(3):
+            told = client.get("/api/v1/tables")
+            assert told.status_code == 500 and "a row's value" not in told.text
+        assert client.get("/api/v1/me").status_code == 200
+    assert "a row's value" not in "".join(capfd.readouterr())
+
+
+def test_strangers_are_let_in_slowly_and_write_nothing(house, monkeypatch):
+    site = {"sec-fetch-site": "same-origin", "accept": "text/html"}
+    with serving(house, run=False) as address, httpx.Client(base_url=address, headers=site) as stranger:
+        link = members.make_link(house, members.CONSOLE, "ada")
+        with monkeypatch.context() as patched:
+            patched.setattr(house, "write", None)
+            told = [stranger.post("/enter", data={"secret": "guessed"}).status_code for _ in range(20)]
+            assert told == [401] * 20 and stranger.get("/jobs").status_code == 429
+        assert stranger.post("/enter", data={"secret": link}).status_code == 303
+
+
+def test_models_are_looked_at_a_few_at_a_time(house, monkeypatch):
+    monkeypatch.setattr(processes, "PATIENCE", 0.1)
+    monkeypatch.setattr(processes, "LOOKS", threading.BoundedSemaphore(1))
+    with processes.LOOKS, pytest.raises(TooSoon):
+        processes.looked_at(house, processes.MAGIC)
+
+
+def test_a_table_is_taken_back_once_its_jobs_are_over(house):
+    job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    with pytest.raises(Conflict, match="not over"):
+        tables.withdraw(house, OLGA, "visits")
+    finish(house, ADA, job.id)
+    tables.withdraw(house, OLGA, "visits")
+    with pytest.raises(NotFound):
+        jobs.submit(house, ADA, "visits", COUNT, "another-key")
+    assert not any(house.copies.iterdir()) and jobs.job(house, ADA, job.id).state == jobs.RELEASED
+    assert people.purse(house, ADA, "patients").own.spent["epsilon"] == 0.1
+    view = tables.register(house, OLGA, "visits", "patients", "file:patients.csv", SCHEMA.to_dict())
+    assert view.state == tables.READY
+
+
+def test_a_database_is_named_by_all_of_its_path(house, tmp_path):
+    (house.data / "house.toml").write_text('[sources]\nduck = "duckdb:///clinic.db"\n')
+    again = House(house.data, QUICK)
+    with pytest.raises(ServiceError, match="part of its path"):
+        tables.place(again, "duck:visits")
+    again.close()
+
+
+def test_a_house_with_given_times_is_not_measured(house, monkeypatch):
+    monkeypatch.setattr(clock, "run_measure", None)
+    assert clock.measure(house) == (QUICK.start_seconds, QUICK.row_seconds)
