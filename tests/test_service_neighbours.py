@@ -80,11 +80,38 @@ def transcript(folder, slower, extra):
             still.time += 2 * QUICK_SECONDS
             for what in ("", "/card", "/file", "/receipt"):
                 ask("GET", f"/models/{job}{what}")
+        for number, spoil in enumerate((cancel, damage)):
+            headers = {"idempotency-key": f"key-that-ends-badly-{number}"}
+            job = ask("POST", "/tables/visits/jobs", json=COUNT, headers=headers)["id"]
+            spoil(house, working, still, ask, job, slower)
+            for _ in range(4):
+                ask("GET", f"/jobs/{job}")
+                ask("GET", "/jobs")
+                still.time += QUICK_SECONDS // 3
+            still.time += 2 * QUICK_SECONDS
+        ask("GET", "/people/patients")
         ask("GET", "/people/patients/ledger")
     return told
 
 
 QUICK_SECONDS = clock.rounded(clock.SAFETY * QUICK.start_seconds)
+
+
+def cancel(house, working, still, ask, job, slower):
+    """Cancel a job while it runs; where rows are quick it has ended by then, which is not to be seen."""
+    working.step()
+    if not slower:
+        work(house, working, still, job, 0)
+    ask("DELETE", f"/jobs/{job}")
+    work(house, working, still, job, slower)
+    ask("DELETE", f"/jobs/{job}")
+
+
+def damage(house, working, still, ask, job, slower):
+    """Let a job fail: sooner where rows are quick."""
+    (copy,) = house.copies.iterdir()
+    copy.write_bytes(b"no table")
+    work(house, working, still, job, slower)
 
 
 def work(house, working, still, job, slower):
