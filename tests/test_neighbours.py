@@ -306,6 +306,7 @@ MAKERS: dict[type[Question[Any]], tuple[list[Schema], Callable[[S, R], Any]]] = 
     ),
     scores.PredictedRows: (LABELLED, lambda s, r: scores.PredictedRows(predictors(s, r))),
     scores.Reliability: (LABELLED[1:], lambda s, r: scores.Reliability(predictors(s, r))),
+    scores.SureRows: (LABELLED[1:], lambda s, r: scores.SureRows(predictors(s, r), edges(r))),
     scores.ScoreRows: (
         LABELLED[1:],
         lambda s, r: scores.ScoreRows(

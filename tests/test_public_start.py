@@ -123,11 +123,14 @@ def test_a_good_start_helps_and_a_worthless_one_is_left_out(delta, tmp_path):
     test, truth = labelled(6000, 9)
     losses, trusts = {}, {}
     for name, start in {"none": None, "good": labelled(8000, 1), "noise": labelled(8000, 1, True)}.items():
-        model = BoostingClassifier(epsilon=0.15, delta=delta, schema=TWO, random_state=0)
-        model.fit(*labelled(4000, 2), public=start)
-        shares = model.predict_proba(test)[np.arange(6000), (truth == "yes").astype(int)]
-        losses[name], trusts[name] = -np.log(shares).mean(), model.privacy_card_.start
-    assert losses["good"] < losses["none"] - 0.02
+        losses[name] = []
+        for seed in range(1 if name == "noise" else 3):
+            model = BoostingClassifier(epsilon=0.1, delta=delta, schema=TWO, random_state=seed)
+            model.fit(*labelled(4000, 2), public=start)
+            shares = model.predict_proba(test)[np.arange(6000), (truth == "yes").astype(int)]
+            losses[name].append(-np.log(shares).mean())
+        trusts[name] = model.privacy_card_.start
+    assert np.mean(losses["good"]) < np.mean(losses["none"]) - 0.02
     assert trusts["none"] == {} and trusts["good"]["trust"] == "accepted"
     assert trusts["noise"] == {"public": True, "trust": "refused"}
 

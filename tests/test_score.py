@@ -45,6 +45,7 @@ from privet.kernels.tally import (
     SQUARE_BOUND,
     count_predicted,
     count_scores,
+    count_sure,
     row_errors,
     row_losses,
     row_squares,
@@ -117,6 +118,7 @@ def questions(predictor, n_labels: int):
     yield lambda rows: rows.noisy_losses(predictor, "squared error", epsilon=1)
     yield lambda rows: rows.noisy_predicted_rows(predictor, epsilon=1)
     yield lambda rows: rows.noisy_reliability(predictor, epsilon=1)
+    yield lambda rows: rows.noisy_sure_rows(predictor, (0.4, 0.6, 0.9), epsilon=1)
     yield lambda rows: rows.noisy_score_rows(predictor, epsilon=1)
     yield lambda rows: rows.noisy_score_rows(predictor, bins, epsilon=1)
 
@@ -145,7 +147,7 @@ def test_no_neighbour_moves_an_answer_further_than_its_noise_covers(n_labels):
             largest = np.maximum(largest, change)
     assert (largest <= 1).all()
     # Nor is there more noise than the worst of the questions' rows need.
-    assert largest.reshape(-1, 7).max(axis=0).tolist() == [1] * 7
+    assert largest.reshape(-1, 8).max(axis=0).tolist() == [1] * 8
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -163,6 +165,7 @@ def test_what_a_row_adds_stays_in_its_bounds_whatever_its_shares(n_labels):
         for share in shares:
             parts = sum_reliability(share[None], labels[:1], range(n_labels))
             assert parts.min() >= 0 and parts.sum() == SHARE_UNITS and np.count_nonzero(parts) <= 2
+        assert count_sure(shares, labels, range(n_labels), np.array([0.4, 0.6])).sum() == len(shares)
         counts = count_scores(shares, labels, np.arange(CELLS), CELLS)
         weights = np.array([1, n_labels - 1])
         assert (counts.sum(axis=1) / weights).sum(axis=1).tolist() == [len(shares)] * len(counts)

@@ -140,6 +140,7 @@ QUESTIONS: Programs = {
     "squares-of-model": lambda e: lambda p: p.noisy_losses(_predictor(), "squared error", epsilon=e),
     "rows-by-prediction": lambda e: lambda p: p.noisy_predicted_rows(_predictor(), epsilon=e),
     "shares-by-bin": lambda e: lambda p: p.noisy_reliability(_predictor(), epsilon=e),
+    "rows-by-sureness": lambda e: lambda p: p.noisy_sure_rows(_predictor(), (0.5, 0.8), epsilon=e),
     "rows-by-score": lambda e: lambda p: p.noisy_score_rows(_predictor(), epsilon=e),
 }
 """Questions of the wall, by themselves; those of boosting and of growing trees are asked by learners."""

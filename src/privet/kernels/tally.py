@@ -88,6 +88,16 @@ def sum_reliability(shares: np.ndarray, labels: np.ndarray, values: Sequence[Sca
     return sums
 
 
+def count_sure(
+    shares: np.ndarray, labels: np.ndarray, values: Sequence[Scalar], edges: np.ndarray
+) -> np.ndarray:
+    """Rows by cell of the predicted label's share, and by whether that is theirs, ``(edges + 1, 2)``."""
+    told = best_labels(shares, values)
+    # What is undefined sorts behind all edges: into the last cell.
+    cell = np.searchsorted(edges, shares[np.arange(len(labels)), told], side="right")
+    return np.bincount(2 * cell + (told == labels), minlength=2 * len(edges) + 2).reshape(-1, 2)
+
+
 def sum_losses(losses: np.ndarray, bound: int) -> np.ndarray:
     """Sums of the losses, of what is missing to the bound, and of the squares by eight times the bound."""
     squares = (losses * losses + 4 * bound) // (8 * bound)

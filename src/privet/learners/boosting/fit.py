@@ -22,6 +22,7 @@ from privet.learners.boosting.bins import (
     pooled_totals,
     truncated_normal,
 )
+from privet.learners.boosting.caution import sharpened
 from privet.learners.boosting.loss import loss_of
 from privet.learners.boosting.merge import Part
 from privet.learners.boosting.monotone import Monotone, told
@@ -108,12 +109,14 @@ class Fit:
             ask = partial(self._ask, share=plan.start_share)
             cells = start_cells(self.purse, n_rows, self.loss, plan.start_share)
             part, trust = stacked(self.start.part, part, schema, self.loss, cells, ask)
+        part, told_sure = self._sharpen(plan, part)
         self._narrow(part.additive, plan.width_share, n_rows)
         n_trees = plan.rounds * plan.n_trees
         sizes = {
             "questions": len(self.protected.asked) - before,
             "trees": n_trees,
             "depth": plan.depth if n_trees else 0,
+            **told_sure,
             **told(schema),
             **self.loss.facts(totals, n_rows),
         }
@@ -121,6 +124,15 @@ class Fit:
         if self.start:
             card = replace(card, start=self.start.told | told_of(trust))
         return self.loss.model(part.additive, part.bin_shares, part.bands, schema, card)
+
+    def _sharpen(self, plan: Plan, part: Part) -> tuple[Part, dict[str, float]]:
+        """Scores as far apart as how often they are right allows, and by which factor."""
+        if not plan.caution_share or isinstance(self.loss, Numbers):
+            return part, {}
+        ask = partial(self._ask, share=plan.caution_share)
+        n_leaves = plan.rounds << plan.depth
+        part, factor = sharpened(part, self.protected.schema, self.loss, n_leaves, ask)
+        return part, {"scores multiplied by": round(factor, 3)}
 
     def _ask(self, question: Question[Answer], share: Fraction) -> Answer:
         return self.protected.ask(question, self.purse.cost(share))

@@ -115,11 +115,11 @@ def scaled(part: Part, factor: float) -> Part:
 
 
 def drawn_scores(parts: Sequence[Part], common: Common, n_rows: int, together: float) -> list[np.ndarray]:
-    """Scores that either model gives to made-up rows, ``(rows, scores)``.
+    """Scores that one or both models give to made-up rows, ``(rows, scores)``.
 
     ``together`` is the correlation of features, each in the order of what its bins do to the scores.
     """
-    random, places = np.random.default_rng(0), (common.first, common.second)
+    random, places = np.random.default_rng(0), (common.first, common.second)[: len(parts)]
     factor, bins = random.normal(size=n_rows), []
     values = sum(part.additive.shapes[of][:, 0] for part, of in zip(parts, places, strict=True))
     for where in common.bins.slices:

@@ -30,6 +30,7 @@ from math import floor, log2, sqrt
 
 import numpy as np
 
+from privet.learners.boosting.caution import caution_charge, caution_share
 from privet.learners.boosting.loss import Loss
 from privet.learners.boosting.monotone import directions
 from privet.learners.boosting.numbers import LATER_WIDTH, width_charges, width_share
@@ -86,9 +87,9 @@ class Plan:
     adapt_scale : bool
     feature_power : float
         A level's feature is drawn by its energy to this power.
-    width_share, zoom_share, start_share : Fraction
-        Of each question of the residuals' sizes, of the one where people are in the public ranges, and of
-        the one how far a start can be trusted.
+    width_share, zoom_share, start_share, caution_share : Fraction
+        Of each question of the residuals' sizes, of the one where people are in the public ranges, of
+        the one how far a start can be trusted, and of the one how sure several labels should be told.
     n_ranges : int
         How many ranges the second of these is about.
     """
@@ -116,6 +117,7 @@ class Plan:
     zoom_share: Fraction = Fraction(0)
     n_ranges: int = 0
     start_share: Fraction = Fraction(0)
+    caution_share: Fraction = Fraction(0)
 
     def charges(self, purse: Purse, n_features: int, loss: Loss) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass."""
@@ -129,7 +131,8 @@ class Plan:
         if self.rounds:
             passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
             charges += [*narrow, *[self.leaf_rows(purse), *passes] * self.rounds]
-        return [*charges, *start_charge(purse, loss, self.start_share), *width]
+        last = start_charge(purse, loss, self.start_share) + caution_charge(purse, self.caution_share)
+        return [*charges, *last, *width]
 
     @property
     def widths(self) -> int:
@@ -177,27 +180,29 @@ def make_plan(
     zoom: Fraction = Fraction(0),
     start: Fraction = Fraction(0),
     trees: bool = True,
+    caution: Fraction = Fraction(0),
 ) -> Plan:
     """The plan for a noisy number of rows, after the labels have had a share.
 
     ``passes`` is the most questions it may have; None leaves that to the plan. ``width`` is the share of
-    each question of the residuals' sizes, ``zoom`` that of where people are, ``start`` that of trust. Trees
-    may be left out.
+    each question of the residuals' sizes, ``zoom`` that of where people are, ``start`` that of trust,
+    ``caution`` that of how sure several labels should be told. Trees may be left out.
     """
-    left = 1 - spent - zoom - start
+    left = 1 - spent - zoom - start - caution
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, loss, purse)
     if not trees:
         plan = replace(plan, rounds=0, tree_passes=0)
     if passes is not None:
-        plan = _within(plan, passes - 1 - bool(zoom) - bool(start) - replace(plan, width_share=width).widths)
+        others = bool(zoom) + bool(start) + bool(caution) + replace(plan, width_share=width).widths
+        plan = _within(plan, passes - 1 - others)
     scaled = replace(plan, tree_share=plan.tree_share * left)
     if plan.rounds and not purse.pure and sd_of(scaled.leaf_rows(purse)) > WIDEST_SD:
         plan = replace(plan, rounds=0, tree_passes=0)
     shape_share = plan.shape_share * left if plan.shape_passes else Fraction(0)
     tree_share = plan.tree_share * left if plan.rounds else Fraction(0)
     plan = replace(plan, shape_share=shape_share, tree_share=tree_share, width_share=width, zoom_share=zoom)
-    plan = replace(plan, start_share=start)
+    plan = replace(plan, start_share=start, caution_share=caution)
     return replace(plan, bin_share=left - shape_share - tree_share - plan.widths * width)
 
 
@@ -215,8 +220,11 @@ def whole_plan(
     width = min(width_share(purse, n_rows, loss, passes), LATER_WIDTH, (1 - spent) / 20)
     zoom = Fraction(0) if searched else zoom_share(purse, n_rows, schema, passes)
     start = start_share(purse, n_rows, loss) if started else Fraction(0)
+    # With a start the question of trust says it too.
+    caution = Fraction(0) if started else caution_share(purse, n_rows, loss, passes)
     trees = not directions(schema).all()
-    plan = make_plan(n_rows, len(schema.features), loss, purse, spent, passes, width, zoom, start, trees)
+    sizes = n_rows, len(schema.features)
+    plan = make_plan(*sizes, loss, purse, spent, passes, width, zoom, start, trees, caution)
     return replace(plan, n_ranges=len(zoom_places(schema)))
 
 

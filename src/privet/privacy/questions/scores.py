@@ -7,6 +7,7 @@ follows from that row alone and is an integer within bounds that are enforced on
 Proof note: ``docs/proofs/scores.md``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from privet.kernels.predict import row_shares, to_choose
 from privet.privacy.budget import Cost
 from privet.privacy.laws import Change
 from privet.privacy.question import Counts, Terms
+from privet.privacy.questions.numbers import check_edges
 from privet.schema import Schema
 from privet.soundness import check_predictor
 from privet.structure import Scored
@@ -131,6 +133,34 @@ class Reliability(Counts):
         return kernel.sum_reliability(
             row_shares(self.predictor, batch.features, len(values)), batch.labels, values
         )
+
+
+@dataclass(frozen=True)
+class SureRows(Counts):
+    """Rows by cell of the predicted label's share, and by whether they have another label or that one.
+
+    ``(cells, 2)``; ``edges`` are the shares at which cells end, ascending.
+
+    Privacy
+    -------
+    ε-DP or ρ-zCDP; a row is in one cell, so both sensitivities are 1. Proof: *Rows by sureness*.
+    """
+
+    method = "noisy_sure_rows"
+    text = "rows by how sure a model is and whether it is right"
+    predictor: Scored
+    edges: Sequence[float]
+
+    def check(self, schema: Schema) -> None:
+        if schema.n_labels < 2:
+            raise QuestionError("one label alone is always right.", "count the rows.")
+        check_edges(self.edges)
+        check_predictor(self.predictor, schema)
+
+    def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
+        values = terms.schema.classes
+        shares = row_shares(self.predictor, batch.features, len(values))
+        return kernel.count_sure(shares, batch.labels, values, np.array(self.edges))
 
 
 @dataclass(frozen=True)
