@@ -16,7 +16,7 @@ export PRIVET_MORE_DATA := $(abspath ../shared/more-data)
 endif
 endif
 
-.PHONY: demo test browser lint trust bench studies stand kills fuzz docs lock clean
+.PHONY: demo test browser lint trust bench rivals studies stand kills fuzz docs lock clean
 
 demo: $(READY)
 	$(BIN)/privet demo --out out
@@ -42,6 +42,9 @@ trust: $(READY)
 
 bench: $(READY) $(RIVALS)/ready
 	$(BIN)/python -m bench $(BENCH)
+
+# Other people's learners, for `privet study run field`; dp-xgboost is compiled, which takes minutes.
+rivals: $(RIVALS)/ready $(RIVALS)-xgboost/ready
 
 studies: $(READY)
 	$(BIN)/privet study run $(STUDY) --jobs 2

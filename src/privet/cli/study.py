@@ -73,7 +73,8 @@ def run_studies(
     missing = []
     for study in chosen(names or []):
         try:
-            require([str(name) for name in study.values("data")])
+            absent = study.without().get("data", {})
+            require([str(name) for name in study.values("data") if name not in absent])
         except DataError as error:
             missing.append((study.name, error))
             continue

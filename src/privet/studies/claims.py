@@ -212,6 +212,8 @@ def compared(study: Study, result: Result) -> list[tuple[Point, float]]:
 
 def verdict(study: Study, result: Result) -> Verdict:
     """Judge a result by printed numbers first, by what the paper says where it prints none."""
+    if study.view:
+        return Verdict(*study.view.judge(study, result), ())
     points = Points(study, result)
     pairs, judged = compared(study, result), [(claim, claim.judge(points)) for claim in study.claims]
     known = [each for claim, each in judged if each is not None and not claim.ours]

@@ -22,6 +22,8 @@ TITLES = {
     "fletcher-islam-2015": "Fletcher and Islam 2015",
     "fletcher-islam-2017": "Fletcher and Islam 2017",
     "ours": "Studies of our own",
+    "field": "The field",
+    "large-field": "The field on larger tables",
 }
 
 
@@ -129,9 +131,19 @@ def _section(study: Study, result: Result, found: Verdict, picture: str) -> list
             f"- {whose}{claim.text[0].lower() if whose else claim.text[0]}{claim.text[1:]}: *{mark}*"
         )
     lines += [""] if found.judged else []
-    if len(result.points) <= MOST_CELLS:
+    if study.view:
+        lines += [*study.view.lines(study, result), *_named(result), ""]
+    elif len(result.points) <= MOST_CELLS:
         lines += [*_table(study, result), ""]
     return [*lines, _made(study, result), ""]
+
+
+def _named(result: Result) -> Iterable[str]:
+    """What could not be run, and what it printed."""
+    for told in result.made.get("not run", {}).values():
+        yield from (f"- Not run here: {name}: `{why}`" for name, why in told.items())
+    for way, by_text in result.made.get("failed", {}).items():
+        yield from (f"- {way} failed on {', '.join(data)}: `{text}`" for text, data in by_text.items())
 
 
 def _table(study: Study, result: Result) -> Iterable[str]:

@@ -27,6 +27,9 @@ HOLLOW: Mapping[str, Any] = {
 
 def draw(study: Study, result: Result, path: Path) -> None:
     """Write the picture of a result as SVG, the same each time it is drawn."""
+    if study.view:
+        study.view.draw(study, result, path)
+        return
     panels = result.panels()
     most = MOST_ACROSS if len(panels) % MOST_ACROSS == 0 else ACROSS
     across = 1 if study.picture == BARS else min(most, len(panels))

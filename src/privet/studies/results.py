@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError
-from privet.studies.study import Cell, Found, Study, Value
+from privet.studies.study import FAILED, Cell, Found, Study, Value
 from privet.version import __version__
 
 DIGITS = 5
@@ -66,6 +67,11 @@ class Result:
         for cell, scores in found:
             panel, x = study.place(cell)
             for way, by_score in scores.items():
+                for score in study.scores:
+                    if score in by_score:
+                        values.setdefault((panel, way, score), []).append(by_score[score])
+                if study.scores:
+                    continue
                 shown = study.ways.get(way, way) if study.ways else way
                 if study.score in by_score and (not study.ways or way in study.ways):
                     values.setdefault((panel, x, shown), []).append(by_score[study.score])
@@ -113,8 +119,10 @@ def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds:
             "privet": __version__,
             "python": platform.python_version(),
             **{name: version(name) for name in PACKAGES},
+            **study.versions(),
         },
         "code": code(),
+        **commit(),
         "quick": quick,
         "cells": len(cells),
         "repeats": len(repeats),
@@ -126,6 +134,18 @@ def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds:
     }
 
 
+def failures(found: Iterable[tuple[Cell, Found]]) -> dict[str, dict[str, list[str]]]:
+    """Ways that could not be measured: what they said, and of which data."""
+    told: dict[str, dict[str, list[str]]] = {}
+    for cell, scores in found:
+        for way, by_score in scores.items():
+            for score in by_score:
+                if score.startswith(FAILED):
+                    data = told.setdefault(way, {}).setdefault(score.removeprefix(FAILED), [])
+                    data += [str(cell["data"])] if str(cell["data"]) not in data else []
+    return told
+
+
 def code() -> str:
     """A hash of all code that a result follows from: cells of other code are not mixed with these."""
     root = Path(__file__).parent.parent
@@ -134,3 +154,16 @@ def code() -> str:
         if path.relative_to(root).parts[0] not in SHOWING:
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def commit() -> dict[str, str]:
+    """The commit of the code, where it runs from a repository; with a plus where files were changed since."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return {}
+    asked = ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True)
+    except OSError:
+        return {}
+    return {"commit": done.stdout.strip()} if not done.returncode else {}

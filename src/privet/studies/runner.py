@@ -15,8 +15,8 @@ from typing import Any
 
 import numba
 
-from privet.errors import PrivetError, QuestionError
-from privet.studies.results import Result, code, how
+from privet.errors import DataError, PrivetError, QuestionError
+from privet.studies.results import Result, code, failures, how
 from privet.studies.study import Cell, Found, Measure, Study
 
 AHEAD = 2
@@ -105,7 +105,15 @@ def run(
     told : callable, optional
         Told how far it is, after every cell.
     """
-    cells = study.cells(quick, repeats, folds)
+    without = {part: dict(told) for part, told in study.without().items() if told}
+    cells = [
+        cell
+        for cell in study.cells(quick, repeats, folds)
+        if not any(cell.get(part) in told for part, told in without.items())
+    ]
+    if not cells:
+        why = "; ".join(f"{name}: {told}" for part in without.values() for name, told in part.items())
+        raise DataError(f"nothing of {study.name} can be run here: {why}", "mend one of these.")
     kept = Kept(folder / "cells" / f"{study.cells_of}{'-quick' if quick else ''}.jsonl")
     found = kept.load()
     kept.begin(found)
@@ -118,8 +126,12 @@ def run(
         left = (time.perf_counter() - begun) / number * (len(todo) - number)
         told(Progress(total - len(todo) + number, total, left))
     spent = sum(found[_key(cell)][1] for cell in cells)
+    told_of = [(cell, found[_key(cell)][0]) for cell in cells]
     made = how(study, cells, quick, command, spent)
-    return Result.of(study, ((cell, found[_key(cell)][0]) for cell in cells), made)
+    made |= {"not run": without} if without else {}
+    failed = failures(told_of)
+    made |= {"failed": failed} if failed else {}
+    return Result.of(study, told_of, made)
 
 
 def _key(cell: Cell) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from privet.errors import QuestionError
@@ -18,11 +19,23 @@ Scores = Mapping[str, float]
 Found = Mapping[str, Scores]
 """Scores by way: what a cell comes to."""
 
+FAILED = "failed: "
+"""How the score begins whose name says why a way could not be measured."""
+
 Measure = Callable[..., Found]
 Place = tuple[str, Value, str]
 """Panel, x and way."""
 
 LINES, BARS, BOXES, RANGES = "lines", "bars", "boxes", "ranges"
+
+
+@dataclass(frozen=True)
+class View:
+    """How a study is shown that no paper printed: its picture, what its page tells, its verdict."""
+
+    draw: Callable[[Any, Any, Path], None]
+    lines: Callable[[Any, Any], Sequence[str]]
+    judge: Callable[[Any, Any], tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,14 @@ class Study:
     picture : str
     percent : bool
         Whether scores are shares.
+    scores : sequence of str
+        Scores that are set against one another: they take the place of ways, and ways lie along x.
+    without : callable, optional
+        Values of parts of the grid that cannot be had here, and why: they are named, the others run.
+    versions : callable, optional
+        Versions of packages that it needs beyond ours.
+    view : View, optional
+        How it is shown, where not as a paper's item is.
     """
 
     name: str
@@ -112,6 +133,10 @@ class Study:
     note: str = ""
     picture: str = LINES
     percent: bool = True
+    scores: Sequence[str] = ()
+    without: Callable[[], Mapping[str, Mapping[Value, str]]] = dict
+    versions: Callable[[], Mapping[str, str]] = dict
+    view: View | None = None
 
     @property
     def paper_name(self) -> str:
