@@ -17,8 +17,10 @@ from bench.folds import cross_validate, draw_folds
 from bench.learners_job import fitted_shares, prior_shares, read_rows
 from bench.report import Result, spread
 from bench.runner import ask_kept
-from privet import BoostingClassifier, Budget, Continuous
+from privet import BoostingClassifier
 from privet.data import encode, open_table
+from privet.studies.field_rivals import Task
+from privet.studies.field_rivals.descent import CLIPS, N_BINS, RATES, STEPS, descended, one_hot, settings
 
 DELTA = 1e-6
 FOLDS, REPEATS, MOST_ROWS = 3, 5, 4_000
@@ -27,7 +29,6 @@ TABLES = (
     *("employee_attrition", "compas_two_years", "spambase"),
 )
 EPSILONS = (0.1, 0.5, 1.0)
-N_BINS, STEPS, RATES, CLIPS = (8, 16), (1, 4, 16), (1.0, 4.0, 16.0), (0.5, 1.0)
 
 
 def run(quick: bool) -> Result:
@@ -64,7 +65,7 @@ def _told():
     return (
         f"At most {MOST_ROWS:,} rows of a table, {FOLDS}-fold {REPEATS} times over, the same folds for both. "
         f"Rival: full-batch gradient descent on one-hot codes of {N_BINS} bins, {STEPS} steps at rates "
-        f"{RATES}, clipped at {CLIPS}: of these {len(list(_settings()))} the best on the test folds, for AUC "
+        f"{RATES}, clipped at {CLIPS}: of these {len(list(settings()))} the best on the test folds, for AUC "
         "and log loss apart. The best of so many is lucky too: where nothing is to be told, by .02 to .04."
     )
 
@@ -79,12 +80,13 @@ def compare(job: dict) -> dict:
     inputs = {n: one_hot(codes.features, schema, n) for n in N_BINS}
     found = []
     for delta in (0.0, DELTA):
-        budget = Budget(job["epsilon"], delta)
         learner = partial(BoostingClassifier, job["epsilon"], delta, schema=schema)
         ours = cross_validate(partial(fitted_shares, learner, X, y), labels, folds)
         tried = [
-            cross_validate(partial(descended, inputs[n], labels, budget, *setting), labels, folds)
-            for n, *setting in _settings()
+            cross_validate(
+                partial(descended_shares, inputs[n], labels, job["epsilon"], delta, setting), labels, folds
+            )
+            for n, *setting in settings()
         ]
         best = {
             "auc": _by_mean(tried, "auc", -1)[0]["auc"],
@@ -97,43 +99,15 @@ def compare(job: dict) -> dict:
     return {"found": found}
 
 
-def _settings():
-    return product(N_BINS, STEPS, RATES, CLIPS)
-
-
 def _by_mean(tried, score, sign):
     return sorted(tried, key=lambda scores: sign * np.mean(scores[score]))
 
 
-def one_hot(features: np.ndarray, schema, n_bins: int) -> np.ndarray:
-    """A column a bin or category, and one of ones: rows of norm 1."""
-    columns = [np.ones(features.shape[1])]
-    for row, feature in zip(features, schema.features, strict=True):
-        known = row
-        if isinstance(feature, Continuous):
-            known = np.where(row < feature.n_cells, row.astype(np.int64) * n_bins // feature.n_cells, n_bins)
-        columns += [known == value for value in np.unique(known)]
-    return np.column_stack(columns).astype(float) / np.sqrt(1 + len(features))
-
-
-def descended(inputs, labels, budget, steps, rate, clip, train, test, seed):
-    """Shares of the labels for the test rows, after full-batch descent with exact sums and float noise."""
-    random = np.random.default_rng(seed)
-    rows, targets = inputs[train], labels[train]
-    weights = np.zeros(inputs.shape[1])
-    for _ in range(steps):
-        residuals = targets - 1 / (1 + np.exp(-(rows @ weights)))
-        sums = rows.T @ np.clip(residuals, -clip, clip)
-        weights += rate / train.sum() * (sums + _noise(random, len(sums), budget, steps, clip, rows[0]))
-    second = 1 / (1 + np.exp(-(inputs[test] @ weights)))
-    return np.column_stack([1 - second, second])
-
-
-def _noise(random, size, budget, steps, clip, row):
-    """Of one of the steps: a row's norm is 1, and its L1 norm the root of its number of ones."""
-    if budget.delta:
-        return random.normal(scale=clip * np.sqrt(steps / (2 * float(budget.rho))), size=size)
-    return random.laplace(scale=clip * row.sum() * steps / float(budget.epsilon), size=size)
+def descended_shares(inputs, labels, epsilon, delta, setting, train, test, seed):
+    """What descent tells of the test rows."""
+    none = np.empty(0)
+    task = Task(none, labels, none, none, 2, np.flatnonzero(train), np.flatnonzero(test), seed)
+    return descended(inputs, task, epsilon, delta, *setting)
 
 
 if __name__ == "__main__":

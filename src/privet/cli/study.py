@@ -14,7 +14,7 @@ import typer
 from privet.cli.app import SETTINGS
 from privet.cli.output import facts, out, show_json, table
 from privet.datasets import require
-from privet.errors import DataError
+from privet.errors import DataError, QuestionError
 from privet.studies.catalogue import catalogue, chosen, left_out
 from privet.studies.claims import verdict
 from privet.studies.pages import report, result_path
@@ -61,6 +61,12 @@ def run_studies(
     folds: Annotated[
         int | None, typer.Option("--folds", metavar="N", min=1, help="Only the first N of the paper's folds.")
     ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="PART=A,B", help="Other values of a part of the grid; several times too."
+        ),
+    ] = None,
     folder: Annotated[
         Path,
         typer.Option("--out", metavar="DIR", help="Folder of results; cells are kept there as they end."),
@@ -70,8 +76,8 @@ def run_studies(
 
     Every cell is kept as it ends, so that at most the cells in work are lost.
     """
-    missing = []
-    for study in chosen(names or []):
+    missing, changed = [], _parts(given or [])
+    for study in (each.given(changed) if changed else each for each in chosen(names or [])):
         try:
             absent = study.without().get("data", {})
             require([str(name) for name in study.values("data") if name not in absent])
@@ -82,6 +88,7 @@ def run_studies(
         told = " ".join(["privet study run", study.name, *(["--quick"] if quick else [])])
         told += f" --repeats {fewer}" if fewer and not quick and fewer < study.repeats else ""
         told += f" --folds {folds}" if folds and not quick and folds < study.folds else ""
+        told += "".join(f" --set '{part}={','.join(values)}'" for part, values in changed.items())
         with _progress(study) as progress:
             found = run(
                 study, folder, quick=quick, repeats=fewer, folds=folds, jobs=jobs, command=told, told=progress
@@ -102,6 +109,15 @@ def report_studies(
     """Write a page a paper from kept results: pictures, the papers' numbers beside ours, verdicts."""
     for path in report(list(catalogue().values()), left_out(), results, pages):
         out.print(f"Wrote {path}", soft_wrap=True)
+
+
+def _parts(given: Sequence[str]) -> dict[str, list[str]]:
+    """Values by the part of the grid that they are set for."""
+    pairs = [text.partition("=") for text in given]
+    for part, _, values in pairs:
+        if not part or not values:
+            raise QuestionError("--set takes a part of the grid and its values.", "as in --set rows=20000.")
+    return {part: values.split(",") for part, _, values in pairs}
 
 
 def _keep(study: Study, found: Result, folder: Path) -> None:

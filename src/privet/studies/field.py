@@ -41,8 +41,8 @@ from privet.studies.ranking import front, view
 from privet.studies.study import FAILED, Found, Quick, Study, Value
 from privet.studies.ways import Public, cut, public
 
-ROWS, MANY_ROWS = 2_000, 20_000
-"""Most rows of a table: what is kept, and what fits a night."""
+ROWS = 2_000
+"""Most rows of a table, unless ``--set rows=20000`` asks for a night's work."""
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 TWO_LABELS = (
@@ -210,74 +210,63 @@ def _without(tables: Sequence[str]) -> Mapping[str, Mapping[Value, str]]:
     return {"learner": learners, "data": absent}
 
 
-BROKEN = "claims ε, keeps none"
-NOTE = ""
+GRID: dict[str, Sequence[Value]] = {
+    "rows": (ROWS,), "data": TWO_LABELS, "epsilon": EPSILONS, "learner": ALL,
+}  # fmt: skip
+SEVERAL: dict[str, Sequence[Value]] = {
+    **GRID,
+    "data": SEVERAL_LABELS,
+    "learner": tuple(name for name in ALL if not name.startswith(TWO_LABELS_ONLY)),
+}
+SMALL = {"rows": (300,), "epsilon": (1.0,)}
+PROMISES = {"PrivaTree as published": "claims ε, keeps none"}
 
 
-def _studies(paper: str, rows: int) -> list[Study]:
-    """Ranks on tables of two labels and of several, log loss, and what learners take for what they give."""
-    several = tuple(name for name in ALL if not name.startswith(TWO_LABELS_ONLY))
-    grid: dict[str, Sequence[Value]] = {
-        "rows": (rows,), "data": TWO_LABELS, "epsilon": EPSILONS, "learner": ALL,
-    }  # fmt: skip
-    many = {**grid, "data": SEVERAL_LABELS, "learner": several}
-    small = {"rows": (300,), "epsilon": (1.0,)}
-    ranks = Study(
-        f"{paper}/ranks",
-        f"AUC on {len(TWO_LABELS)} tables of two labels, at most {rows:,} rows of each",
+def _study(name: str, title: str, grid: Mapping[str, Sequence[Value]], quick: Quick) -> Study:
+    """One whose picture and page are ranks of learners over tables."""
+    return Study(
+        name,
+        title,
         measure,
         [grid],
         folds=3,
-        quick=Quick({**small, "data": ("transfusion", "house_votes")}),
+        quick=quick,
         panel="ε = {epsilon:g}",
         x="data",
         score="AUC",
-        promises={"PrivaTree as published": BROKEN},
-        note=NOTE,
-        without=partial(_without, TWO_LABELS),
+        promises=PROMISES,
+        without=partial(_without, tuple(str(data) for data in grid["data"])),
         versions=asked.versions,
         view=view(CONTROLS, tuple(DESCENTS)),
     )
-    return [
-        ranks,
-        ranks.showing(f"{paper}/log-loss", "Log loss of the same fits", score="log loss", lower=True),
-        ranks.showing(
-            f"{paper}/front",
-            "What the same learners give at ε = 1 for the processor seconds they take",
-            grids=[{**grid, "epsilon": (1.0,)}],
-            scores=("seconds", "AUC"),
-            view=front("seconds", "AUC"),
-        ),
-        Study(
-            f"{paper}/several-labels",
-            f"AUC on {len(SEVERAL_LABELS)} tables of several labels, at most {rows:,} rows of each",
-            measure,
-            [many],
-            folds=3,
-            quick=Quick({**small, "data": ("heart_cleveland", "car")}),
-            panel="ε = {epsilon:g}",
-            x="data",
-            score="AUC",
-            promises=ranks.promises,
-            without=partial(_without, SEVERAL_LABELS),
-            versions=asked.versions,
-            view=view(CONTROLS, tuple(DESCENTS)),
-        ),
-        Study(
-            f"{paper}/synthetic",
-            "AUC of a learner without privacy on private synthetic rows, beside private learners",
-            measure,
-            [{**grid, "data": FEW, "epsilon": (1.0, 8.0), "learner": (*CONTROLS, "Lumberjack", SYNTHETIC)}],
-            folds=3,
-            quick=Quick({**small, "data": FEW[:1]}, folds=1),
-            panel="ε = {epsilon:g}",
-            x="data",
-            score="AUC",
-            without=partial(_without, FEW),
-            versions=asked.versions,
-            view=view(CONTROLS),
-        ),
-    ]
 
 
-STUDIES = [*_studies("field", ROWS), *_studies("large-field", MANY_ROWS)]
+RANKS = _study(
+    "field/ranks",
+    "AUC on tables of two labels",
+    GRID,
+    Quick({**SMALL, "data": ("transfusion", "house_votes")}),
+)
+STUDIES = [
+    RANKS,
+    RANKS.showing("field/log-loss", "Log loss of the same fits", score="log loss", lower=True),
+    RANKS.showing(
+        "field/front",
+        "What the same learners give at ε = 1 for the processor seconds they take",
+        grids=[{**GRID, "epsilon": (1.0,)}],
+        scores=("seconds", "AUC"),
+        view=front("seconds", "AUC"),
+    ),
+    _study(
+        "field/several-labels",
+        "AUC on tables of several labels",
+        SEVERAL,
+        Quick({**SMALL, "data": ("heart_cleveland", "car")}),
+    ),
+    _study(
+        "field/synthetic",
+        "AUC of a learner without privacy on private synthetic rows, beside private learners",
+        {**GRID, "data": FEW, "epsilon": (1.0, 8.0), "learner": (*CONTROLS, "Lumberjack", SYNTHETIC)},
+        Quick({**SMALL, "data": FEW[:1]}, folds=1),
+    ),
+]

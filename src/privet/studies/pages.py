@@ -23,8 +23,15 @@ TITLES = {
     "fletcher-islam-2017": "Fletcher and Islam 2017",
     "ours": "Studies of our own",
     "field": "The field",
-    "large-field": "The field on larger tables",
 }
+
+
+INTRODUCED = {
+    "field": """Our learners beside other people's private ones, on the same folds of the same public tables.
+What each of them is, what it was told, and which are written down again from papers for this comparison alone
+(noise from floats: they protect nobody) is told under [the field](../papers.md#the-field)."""
+}
+"""What a page says first, where a line for all does not do."""
 
 
 def result_path(folder: Path, study: Study) -> Path:
@@ -84,6 +91,7 @@ def page(
         "Written by `privet study report` from results that are kept; no number is typed by hand. "
         "What was changed, and why, is told in the [overview](../papers.md).",
         "",
+        *([INTRODUCED[paper], ""] if paper in INTRODUCED else []),
         "| item | verdict |",
         "|---|---|",
         *(_line_of(study, verdicts.get(study.name)) for study in items),
@@ -181,10 +189,12 @@ def _made(study: Study, result: Result) -> str:
     fewer = made["repeats"] < study.repeats or made["quick"]
     of = f" (the paper: {study.repeats})" if fewer else ""
     versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+    commit = f", commit {made['commit']}" if made.get("commit") else ""
+    fixed = "".join(f"; {part}: {_told(value)}" for part, value in made.get("fixed", {}).items())
     unit = f"{study.score} in %" if study.percent else study.score
     paper = "; in brackets what the paper prints" if study.paper else ""
     return (
         f"<small>Means of {unit}{paper}. {made['cells']} cells{folds}, "
-        f"{made['repeats']} repetition{'s' if made['repeats'] > 1 else ''}{of}, seeds {made['seeds']}; "
-        f"{made['date']}, {versions}. `{made['command']}`</small>"
+        f"{made['repeats']} repetition{'s' if made['repeats'] > 1 else ''}{of}, seeds {made['seeds']}"
+        f"{fixed}; {made['date']}, {versions}{commit}. `{made['command']}`</small>"
     )

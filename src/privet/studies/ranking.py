@@ -71,7 +71,7 @@ class Block:
     def critical(self) -> float:
         """Nemenyi's critical difference of mean ranks."""
         k, n = len(self.learners), len(self.tables)
-        return float(studentized_range.isf(LEVEL, k, 1000) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+        return float(studentized_range.isf(LEVEL, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
 
 
 def blocks(study: Study, result: Result) -> list[Block]:

@@ -124,6 +124,7 @@ def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds:
         "code": code(),
         **commit(),
         "quick": quick,
+        "fixed": _fixed(cells),
         "cells": len(cells),
         "repeats": len(repeats),
         "repeats of the paper": study.repeats,
@@ -132,6 +133,13 @@ def how(study: Study, cells: Sequence[Cell], quick: bool, command: str, seconds:
         "seeds": f"{repeats[0]} to {repeats[-1]}",
         "cpu seconds": round(seconds, 1),
     }
+
+
+def _fixed(cells: Sequence[Cell]) -> dict[str, Value]:
+    """Parts of the grid that have one value in all cells."""
+    parts = [part for part in cells[0] if part not in ("repeat", "fold", "folds")]
+    values = {part: {cell.get(part) for cell in cells} for part in parts}
+    return {part: cells[0][part] for part, found in values.items() if len(found) == 1}
 
 
 def failures(found: Iterable[tuple[Cell, Found]]) -> dict[str, dict[str, list[str]]]:

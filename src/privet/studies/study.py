@@ -164,6 +164,25 @@ class Study:
             for cell in self._grid(quick)
         ]
 
+    def given(self, parts: Mapping[str, Sequence[str]]) -> Study:
+        """The same with other values of parts of its grids, as texts; the small form has them too."""
+        told = {part: self._read(part, texts) for part, texts in parts.items()}
+        grids = [{**grid, **{part: told[part] for part in told if part in grid}} for grid in self.grids]
+        return replace(self, grids=grids, quick=replace(self.quick, grid={**self.quick.grid, **told}))
+
+    def _read(self, part: str, texts: Sequence[str]) -> list[Value]:
+        known = self.values(part)
+        if not known:
+            parts = ", ".join(dict.fromkeys(name for grid in self.grids for name in grid))
+            raise QuestionError(f"{self.name} has no {part!r} to set.", f"its parts are {parts}.")
+        if all(isinstance(value, str) for value in known):
+            return list(texts)
+        try:
+            numbers = [float(text) for text in texts]
+        except ValueError:
+            raise QuestionError(f"{part!r} is a number.", "give numbers, with commas between.") from None
+        return [int(number) if isinstance(known[0], int) else number for number in numbers]
+
     def values(self, part: str) -> list[Value]:
         """All values of a part of the grids."""
         return list(dict.fromkeys(value for grid in self.grids for value in grid.get(part, ())))

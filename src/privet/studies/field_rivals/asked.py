@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ RIVALS, XGBOOST = "PRIVET_RIVALS", "PRIVET_RIVALS_XGBOOST"
 
 PLACES = {RIVALS: ".venv-rivals/bin/python", XGBOOST: ".venv-rivals-xgboost/bin/python"}
 HINT = "`make rivals` in the repository builds it"
+RUNNING: dict[Path, subprocess.Popen[str]] = {}
+"""The process of every environment that was asked."""
+
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
@@ -88,27 +92,29 @@ def ask(rival: str, task: Task, epsilon: float) -> tuple[np.ndarray, float]:
 
 
 def _answer(python: Path, job: str) -> dict[str, Any]:
-    process = _process(python)
+    """Of a process that stays, since loading takes longer than learning; it ends with its standard input."""
+    if python not in RUNNING:
+        RUNNING[python] = subprocess.Popen(
+            [str(python), installed.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, env=_environment(),
+        )  # fmt: skip
+    process, line = RUNNING[python], ""
     assert process.stdin is not None and process.stdout is not None
-    try:
+    with suppress(BrokenPipeError):
         process.stdin.write(job + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
-    except BrokenPipeError:
-        line = ""
     if not line:
-        _process.cache_clear()
-        raise Refused(f"the process ended with code {process.wait()}")
+        raise Refused(f"the process ended with code {end(python)}")
     return dict(json.loads(line))
 
 
-@cache
-def _process(python: Path) -> subprocess.Popen[str]:
-    """One that stays, since loading takes longer than learning; it ends with its standard input."""
-    return subprocess.Popen(
-        [str(python), installed.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env=_environment(),
-    )  # fmt: skip
+def end(python: Path) -> int:
+    """End the process of an environment, and say with what code it did."""
+    process = RUNNING.pop(python)
+    with suppress(BrokenPipeError), process:
+        pass
+    return process.wait()
 
 
 def _environment() -> dict[str, str]:
