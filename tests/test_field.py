@@ -180,7 +180,9 @@ def test_ranks_tests_and_losses_are_told(tmp_path):
     assert "C failed on t7: `ValueError: too wide`" in page
     gaps = np.array([0.1] * 3 + [-0.05] + [0.1] * 4)
     assert f"{2 * wilcoxon(gaps).pvalue:.1g}" in page or f"{wilcoxon(gaps).pvalue:.1g}" in page
-    assert verdict(TOY, result).outcome == "A has the first mean rank at 2 of 2 ε"
+    told = verdict(TOY, result)
+    assert told.outcome == "A has the first mean rank at 2 of 2 ε"
+    assert "without *B*, which know what nobody may: A has the first mean rank at 2 of 2 ε" in told.sentence
     assert Path(tmp_path / "field" / "toy.svg").read_text().startswith("<svg")
 
 

@@ -33,6 +33,12 @@ DATA = tuple(dict.fromkeys(data for data, _ in TABLE_1))
 SMALL = ("banknote", "house_votes", "mammographic", "mushroom")
 """Of figures 1 and 2."""
 
+SPREAD = (
+    "The paper reads this off pictures of errors in percent, not off numbers. Where the ranges part here "
+    "it is by the greatest errors; the least errors of both ways lie near each other."
+)
+"""Of ranges over the number of trees."""
+
 OTHERS = {3: "adult", 5: "transfusion", 7: "covertype"}
 """Data of further figures: the number of the first of each pair."""
 
@@ -103,6 +109,7 @@ def _shapes(number: int, data: Sequence[str]) -> list[Study]:
             ways={MAJORITY: MAJORITY, THRESHOLD: THRESHOLD},
             claims=STEADY,
             picture=RANGES,
+            note=SPREAD,
         ),
     ]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, studentized_range, wilcoxon
 
-from privet.pictures.style import BLUE, INK, SOFT, clean, new_figure, svg_of
+from privet.pictures.style import BLUE, INK, ORANGE, SOFT, clean, new_figure, svg_of
 from privet.studies.results import Result
 from privet.studies.study import Study, View
 
@@ -51,6 +51,13 @@ class Block:
         """Mean rank of every learner, the first one first."""
         means = dict(zip(self.learners, self.ranks.mean(axis=0).tolist(), strict=True))
         return dict(sorted(means.items(), key=lambda item: item[1]))
+
+    def without(self, learners: Iterable[str]) -> Block:
+        """The same without some learners."""
+        keep = [number for number, name in enumerate(self.learners) if name not in set(learners)]
+        return Block(
+            self.panel, self.tables, [self.learners[number] for number in keep], self.scores[:, keep]
+        )
 
     def of(self, learner: str) -> np.ndarray:
         """Scores of a learner by table."""
@@ -107,23 +114,33 @@ def view(controls: Sequence[str], unfair: Sequence[str] = ()) -> View:
     unfair : sequence of str
         Learners that were told what nobody may know.
     """
-    return View(draw_ranks, partial(_lines, controls, unfair), partial(_judge, controls))
+    return View(
+        partial(_draw_ranks, controls), partial(_lines, controls, unfair), partial(_judge, controls, unfair)
+    )
 
 
-def _judge(controls: Sequence[str], study: Study, result: Result) -> tuple[str, str]:
+def _judge(controls: Sequence[str], unfair: Sequence[str], study: Study, result: Result) -> tuple[str, str]:
     found = blocks(study, result)
+    told = [_firsts(controls, found)]
+    if set(unfair) & set(found[0].learners):
+        named = " and ".join(f"*{name}*" for name in unfair)
+        told.append(f"without {named}, which know what nobody may: ")
+        told[-1] += _firsts(controls, [block.without(unfair) for block in found])
+    outcome = told[0].partition(" (")[0]
+    learners, tables = len(found[0].learners), len(found[0].tables)
+    return outcome, f"ranks of {learners} learners over {tables} tables: {'; '.join(told)}."
+
+
+def _firsts(controls: Sequence[str], found: Sequence[Block]) -> str:
+    """At how many ε one of the controls has the first mean rank, and who has which."""
     firsts = [next(iter(block.mean_ranks)) for block in found]
     won = sum(first in controls for first in firsts)
-    told = "; ".join(
+    each = ", ".join(
         f"{block.panel}: {first} {block.mean_ranks[first]:.2f}"
-        + ("" if first in controls else f", {_foremost(block, controls)}")
+        + ("" if first in controls else f" before {_foremost(block, controls)}")
         for block, first in zip(found, firsts, strict=True)
     )
-    tables = len(found[0].tables)
-    return (
-        f"{controls[0]} has the first mean rank at {won} of {len(found)} ε",
-        f"first mean ranks of {len(found[0].learners)} learners over {tables} tables: {told}.",
-    )
+    return f"{controls[0]} has the first mean rank at {won} of {len(found)} ε ({each})"
 
 
 def _foremost(block: Block, controls: Sequence[str]) -> str:
@@ -224,7 +241,7 @@ def _losses(found: Sequence[Block], controls: Sequence[str], unfair: Sequence[st
         yield f"- {block.panel}, {len(told)} of {len(block.tables)} tables: {listed}"
 
 
-def draw_ranks(study: Study, result: Result, path: Path) -> None:
+def _draw_ranks(controls: Sequence[str], study: Study, result: Result, path: Path) -> None:
     """Mean ranks with a critical difference around each: learners whose lines do not overlap differ."""
     found = blocks(study, result)
     across = min(2, len(found))
@@ -242,7 +259,8 @@ def draw_ranks(study: Study, result: Result, path: Path) -> None:
             color=SOFT,
             linewidth=1,
         )
-        axes.plot(list(means.values()), places, "o", color=BLUE, markersize=4)
+        for place, (name, mean) in enumerate(means.items()):
+            axes.plot(mean, place, "o", color=ORANGE if name in controls else BLUE, markersize=4)
         axes.set_yticks(places, list(means), fontsize=7)
         axes.set_ylim(len(means) - 0.5, -0.5)
         axes.set_xlabel(f"mean rank over {len(block.tables)} tables", color=INK, fontsize=8)
