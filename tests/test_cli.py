@@ -563,6 +563,7 @@ def test_check_counts_what_is_outside(call):
             "town": {"missing": [2], "unknown": [3]},
             "ill": {"unknown": [6]},
         },
+        "columns_that_may_be_identifiers": [],
         "wrong_lines": {},
     }
     code, text, _ = call("schema", "check", "people.csv", "--schema", "schema.json")

@@ -7,9 +7,24 @@ import signal
 import subprocess
 import time
 
+import pyarrow.parquet as pa_parquet
 import pytest
 
-from privet import BoostingClassifier, Budget, Categorical, Ledger, Schema, load_model, protect
+from privet import (
+    BoostingClassifier,
+    Budget,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    Ledger,
+    Schema,
+    load_model,
+    predict_into,
+    protect,
+)
+from privet.data.header import draft_from_header
+from privet.data.outside import find_outside
 from privet.engines import spark as engine
 from privet.errors import BudgetExceeded, DataError, QuestionError, SchemaError, SourceError
 from privet.privacy import Repeatable
@@ -83,6 +98,46 @@ def test_an_estimator_learns_from_a_frame_and_predicts_elsewhere(frame, rows, tm
     assert (load_model(tmp_path / "model.privet").predict(rows) == model.predict(rows)).all()
     with pytest.raises(DataError, match="do not leave"):
         model.predict(frame)
+
+
+def test_an_owner_drafts_and_checks_in_spark(frame, rows):
+    odd = frame.selectExpr(
+        "*", "array(age) AS several", "INTERVAL 1 DAY AS while", "date'2020-01-01' AS born"
+    )
+    drafted = draft_from_header(odd, "ill", ["no", "yes"], {"ward": "category"}, ["patient"])
+    assert drafted.schema.feature_names == ["height", "age", "town", "ward", "pulse"]
+    assert [each.kind for each in drafted.suspects] == ["identifier", "odd type", "odd type", "date"]
+    narrow = Schema([Continuous("height", 0, 1), Categorical("town", ["north"])], Label("ill", ["no"]))
+    found, expected = find_outside("spark:people", narrow), find_outside(rows, narrow)
+    assert (found.counts, found.repeating) == (expected.counts, expected.repeating)
+    assert find_outside(odd, narrow).counts == expected.counts
+
+
+def test_predictions_come_from_spark_and_go_into_it(session, frame, rows, tmp_path):
+    model = CountForestClassifier(epsilon=2, schema=SCHEMA, random_state=0).fit(rows)
+    expected = sorted(zip(rows["id"], model.predict(rows), strict=True))
+    assert predict_into(model, frame, tmp_path / "told.parquet", keep="id") == len(rows)
+    told = pa_parquet.read_table(tmp_path / "told.parquet")
+    assert sorted(zip(told["id"].to_pylist(), told["prediction"].to_pylist(), strict=True)) == expected
+    assert predict_into(model, "spark:people", "spark:told", keep="id") == len(rows)
+    assert sorted((row.id, row.prediction) for row in session.table("told").collect()) == expected
+    with pytest.raises(DataError, match="there already"):
+        predict_into(model, frame, "spark:told", keep="id")
+    assert session.table("told").count() == len(rows)
+
+
+def test_nothing_is_left_in_spark_of_predictions_that_were_stopped(session, frame, rows, tmp_path):
+    model = CountForestClassifier(epsilon=2, schema=SCHEMA, random_state=0).fit(rows)
+    odd = frame.selectExpr("id", "height", "age", "town", "ward", "CAST(town AS DOUBLE) AS pulse", "ill")
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    try:
+        for into in ("spark:stopped", tmp_path / "stopped.csv"):
+            with pytest.raises(SourceError, match="to their end") as error:
+                predict_into(model, odd, into)
+            assert "north" not in str(error.value) and error.value.__context__ is None
+    finally:
+        session.conf.unset("spark.sql.ansi.enabled")
+    assert not session.catalog.tableExists("stopped") and not list(tmp_path.iterdir())
 
 
 def test_what_does_not_fit_is_refused_before_it_is_charged(frame):

@@ -43,6 +43,8 @@ def started(master: str = "local-cluster[2,1,512]", folder: Path | None = None) 
             builder = SparkSession.builder.master(master).appName("privet's tests")
             for name, value in SETTINGS.items():
                 builder = builder.config(name, value)
+            if folder is not None:
+                builder = builder.config("spark.sql.warehouse.dir", str(folder / "tables"))
             builder = builder.config("spark.executorEnv.PYTHONPATH", path)
             session = builder.config("spark.executorEnv.NUMBA_NUM_THREADS", "1").getOrCreate()
             try:

@@ -58,7 +58,7 @@ Data = Annotated[
         metavar="DATA",
         parser=where,
         help="Table: .csv, .tsv, .csv.gz, .parquet, .arrow, a folder or 'pattern*' of them; - reads CSV; "
-        "duckdb:///FILE?table=NAME, postgresql://HOST/DB?table=NAME, or ?query=SELECT….",
+        "duckdb:///FILE?table=NAME, postgresql://HOST/DB?table=NAME, spark:TABLE, or ?query=SELECT….",
     ),
 ]
 Spill = Annotated[

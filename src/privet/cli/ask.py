@@ -16,6 +16,7 @@ from privet.cli.arguments import (
     Data,
     Encoding,
     Json,
+    Key,
     LedgerFile,
     Name,
     SchemaFile,
@@ -68,12 +69,13 @@ def count(
     bins: Bins = 10,
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """How many rows there are, or how many fulfil a condition."""
-    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, key, schema, ledger, name)
     answer = rows.noisy_column_rows(by or (), where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, "rows", COUNTED, as_json)
 
@@ -89,12 +91,13 @@ def histogram(
     bins: Bins = 10,
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """How many rows each value of a column has, empty ones included."""
-    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, key, schema, ledger, name)
     answer = rows.noisy_column_rows([*(by or ()), column], where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, "rows", COUNTED, as_json)
 
@@ -111,12 +114,13 @@ def most_frequent(
     bins: Bins = 10,
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Which value of a column most rows have."""
-    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, key, schema, ledger, name)
     answer = rows.choose_item(column, by or (), where, least=least, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, column, CHOSEN.replace("{word}", "fewer" if least else "more"), as_json)
 
@@ -135,12 +139,13 @@ def quantile(
     bins: Bins = 10,
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Below which value of a column a share of its rows lies."""
-    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, key, schema, ledger, name)
     answer = rows.noisy_quantile(column, at, by or (), where, bins=bins, epsilon=epsilon)
     _report(rows, account, answer, column, RANKED, as_json)
 
@@ -154,12 +159,13 @@ def values(
     delta: Annotated[Any, typer.Option(metavar="D", parser=number, help="Chance that a rare value shows.")],
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Which values of a column without a list many rows share, and how many; what few have is not shown."""
-    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, key, schema, ledger, name)
     if column not in rows.schema.feature_names:
         raise QuestionError(f"there is no feature {column!r}.", "name one of the schema.")
     place = rows.schema.feature_names.index(column)
@@ -182,12 +188,13 @@ def mean(
     bins: Bins = 10,
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Mean, sum and variance of a column of numbers, each with its range, for one price."""
-    rows, account = _open(data, separator, encoding, schema, ledger, name)
+    rows, account = _open(data, separator, encoding, key, schema, ledger, name)
     answer = rows.noisy_moments(column, by or (), where, bins=bins, epsilon=epsilon)
     _report_moments(rows, account, answer, as_json)
 
@@ -196,6 +203,7 @@ def _open(
     data: Path | str,
     separator: str | None,
     encoding: str | None,
+    key: str | None,
     schema: Path,
     ledger: Path | None,
     name: str | None,
@@ -203,7 +211,7 @@ def _open(
     contract = Schema.load(schema)
     place = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
-    return protect(place, contract, account), account
+    return protect(place, contract, account, key=key), account
 
 
 def _report(rows: Protected, account: Account, answer: Answer, head: str, noise: str, as_json: bool) -> None:

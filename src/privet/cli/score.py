@@ -11,6 +11,7 @@ from privet.cli.arguments import (
     Data,
     Encoding,
     Json,
+    Key,
     LedgerFile,
     Name,
     Separator,
@@ -40,6 +41,7 @@ def score(
     ] = None,
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -54,7 +56,9 @@ def score(
     released = load_model(model)
     rows = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
-    found = private_score(released, rows, metric=metric, epsilon=epsilon, schema=schema, account=account)
+    found = private_score(
+        released, rows, metric=metric, epsilon=epsilon, schema=schema, account=account, key=key
+    )
     _report(found, account, as_json)
 
 

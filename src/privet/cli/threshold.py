@@ -11,6 +11,7 @@ from privet.cli.arguments import (
     Data,
     Encoding,
     Json,
+    Key,
     LedgerFile,
     Name,
     Separator,
@@ -36,6 +37,7 @@ def threshold(
     ] = "f1",
     separator: Separator = None,
     encoding: Encoding = None,
+    key: Key = None,
     ledger: LedgerFile = None,
     name: Name = None,
     as_json: Json = False,
@@ -46,7 +48,7 @@ def threshold(
     released = load_model(model)
     rows = open_place(data, separator, encoding)
     account = open_account(data, ledger, name)
-    found = private_threshold(released, rows, metric=metric, epsilon=epsilon, account=account)
+    found = private_threshold(released, rows, metric=metric, epsilon=epsilon, account=account, key=key)
     found.save(out_file)
     change = found.card.changes[-1]
     if as_json:

@@ -15,7 +15,6 @@ from privet.data.sources import (
     read_address,
     table_files,
 )
-from privet.data.sources.kinds import require_kinds
 from privet.data.table import Table, wrong_type
 from privet.data.text import Place, TextFile, is_frame, is_place
 
@@ -44,7 +43,6 @@ __all__ = [
     "own_rows",
     "read_address",
     "read_codes",
-    "require_kinds",
     "table_files",
     "wrong_type",
 ]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
 
-from privet.data.discreet import attempt
-from privet.data.suspects import FREE_TEXT, IDENTIFIER, TIME, UNNAMED, Suspect, suspect
-from privet.data.table import csv_names, damaged, require_columns, require_table_file, separated_otherwise
-from privet.data.text import is_place, place_path, text_file
+from privet.data.codes import holds_categories
+from privet.data.opened import open_source
+from privet.data.suspects import FREE_TEXT, IDENTIFIER, ODD, TIME, UNNAMED, Suspect, suspect
+from privet.data.table import require_columns, separated_otherwise
+from privet.data.text import is_place
 from privet.errors import DataError, SchemaError
 from privet.schema import Categorical, Continuous, Feature, Label, Scalar, Schema
 
@@ -21,7 +20,8 @@ NUMBER, INTEGER, CATEGORY, TRUTH, DAY = "number", "integer", "category", "truth 
 KINDS = (NUMBER, INTEGER, CATEGORY)
 """What may be said of a column."""
 
-LEFT_OUT = (IDENTIFIER, FREE_TEXT, TIME, UNNAMED)
+UNKNOWN = "unknown"
+LEFT_OUT = (IDENTIFIER, FREE_TEXT, TIME, UNNAMED, ODD)
 
 
 class HeaderDraft(NamedTuple):
@@ -42,8 +42,8 @@ def draft_from_header(
 
     Parameters
     ----------
-    source : a frame, an Arrow table, or the path of a CSV or Parquet file
-        Of a file only the header is read.
+    source : a frame, an Arrow table, or where rows lie
+        Of files only headers are read, of databases only names and types.
     label : str
         Name of the label's column.
     values : sequence
@@ -89,16 +89,9 @@ def declared_kinds(source: Any) -> dict[str, str | None]:
         frame = nw.from_native(source, eager_only=True)
         require_columns(frame.columns, frame.columns)
         return {str(name): _of_series(frame[name]) for name in frame.columns}
-    require_table_file(source)
-    path = place_path(source)
-    if path.suffix == ".parquet":
-        read = partial(pa_parquet.read_schema, path)
-        fields = list(attempt(read, (pa.ArrowException, OSError), damaged(path)))
-        require_columns([field.name for field in fields], [field.name for field in fields])
-        return {field.name: _of_arrow(field.type) for field in fields}
-    names = csv_names(text_file(source))
-    require_columns(names, names)
-    return dict.fromkeys(names)
+    place = open_source(source, None)
+    require_columns(place.names, place.names)
+    return {field.name: _of_arrow(field.type) for field in place.declared()}
 
 
 def require_named(found: Sequence[str], names: Sequence[str]) -> None:
@@ -110,7 +103,8 @@ def require_named(found: Sequence[str], names: Sequence[str]) -> None:
 
 
 def _looks(name: str, declared: Mapping[str, str | None]) -> str | None:
-    return TIME if declared[name] == DAY else suspect(name)
+    by_type = {DAY: TIME, UNKNOWN: ODD}
+    return by_type.get(str(declared[name])) or suspect(name)
 
 
 def _of_series(series: nw.Series[Any]) -> str | None:
@@ -138,7 +132,11 @@ def _of_arrow(kind: pa.DataType) -> str | None:
         return NUMBER
     if pa.types.is_boolean(kind):
         return TRUTH
-    return DAY if pa.types.is_temporal(kind) else CATEGORY
+    if pa.types.is_null(kind):
+        return None
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return DAY
+    return CATEGORY if holds_categories(pa.chunked_array([], kind)) else UNKNOWN
 
 
 def _feature(name: str, kind: str) -> Feature:

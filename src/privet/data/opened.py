@@ -41,8 +41,6 @@ def open_source(place: Place, schema: Schema | None) -> Source:
 
     Without a schema columns are what their types say; files of text declare none.
     """
-    if schema is None and located(place).kind == FILES and _of_text(place):
-        raise DataError("several files of text have no types.", "name one of them.")
     if isinstance(place, TextFile):
         return FileSource(table_files(place), schema, place)
     address = located(place)
@@ -52,14 +50,15 @@ def open_source(place: Place, schema: Schema | None) -> Source:
         return DuckSource(address, schema)
     if address.kind == POSTGRESQL:
         return PostgresSource(address, schema)
-    raise DataError(
-        "rows that lie in Spark do not leave it.",
-        "fit or ask there; what needs all of them in memory reads a file.",
-    )
+    from privet.data.sources.spark import SparkSource, open_frame  # loaded where it is used
+
+    return SparkSource(place if is_frame(place) else open_frame(address), schema)
 
 
-def _of_text(place: Place) -> bool:
-    return isinstance(place, TextFile) or str(table_files(place)[0]).endswith(CSV_SUFFIXES)
+def of_text(place: Place) -> bool:
+    """Whether rows lie in files of text, which declare no types."""
+    is_file = isinstance(place, TextFile) or located(place).kind == FILES
+    return is_file and (isinstance(place, TextFile) or str(table_files(place)[0]).endswith(CSV_SUFFIXES))
 
 
 def open_table(source: Any, schema: Schema) -> Table:
@@ -77,6 +76,11 @@ def open_table(source: Any, schema: Schema) -> Table:
     """
     if not is_place(source):
         return open_held(source, schema)
+    if located(source).kind == SPARK:
+        raise DataError(
+            "rows that lie in Spark do not leave it.",
+            "fit or ask there, or predict them with `predict_into`; what needs all in memory reads a file.",
+        )
     place = open_source(source, schema)
 
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
@@ -93,6 +97,8 @@ def open_table(source: Any, schema: Schema) -> Table:
 
 def read_public(place: Place) -> pa.Table:
     """All columns of a public sample, by the types that its place declares."""
+    if of_text(place):
+        raise DataError("several files of text have no types.", "name one of them.")
     source = open_source(place, None)
     require_columns(source.names, source.names)
     source.require(source.names)

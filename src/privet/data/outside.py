@@ -7,9 +7,10 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from privet.data.codes import code_dtype, encode_categorical, moments, numbers
 from privet.data.columns import Column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE
-from privet.data.opened import open_table
+from privet.data.opened import located, of_text, open_source, open_table
 from privet.data.persons import Persons
-from privet.data.sources import read_address
 from privet.data.suspects import ZIP, suspect
 from privet.data.table import csv_names, damaged, require_columns
 from privet.data.text import CSV_SUFFIXES, UTF8, Place, TextFile, is_place, text_file
@@ -43,6 +43,12 @@ _FRACTION = re.compile(r"-?\d*\.\d+(e-?\d+)?")
 
 MOST = 5
 """Places that are told of each kind."""
+
+LOOKED_AT = 1 << 20
+"""Rows, or a few more, that are looked at for columns of identifiers."""
+
+AS_TEXT = Schema([Categorical("text")], Label("label", [""]))
+"""Says of no column that it holds numbers: fields that are none can then be counted."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +95,26 @@ def find_outside(source: Any, schema: Schema) -> Outside:
         wrong = wrong_lines(file)
         if wrong:
             return Outside(wrong_lines=wrong, in_lines=True)
-    table = open_table(source, _as_text(schema) if is_place(source) else schema)
     label = schema.label
-    table.require([*schema.feature_names, label.name])
-    columns = table.fetch([*schema.feature_names, label.name])
     predicted = Categorical(label.name, label.values) if isinstance(label, Label) else label
     features: Sequence[Feature] = [*schema.features, predicted]
-    found = {f.name: _outside(columns[f.name], f) for f in features}
-    n_rows = len(columns[label.name])
+    counts: dict[str, dict[str, int]] = {feature.name: {} for feature in features}
+    rows: dict[str, dict[str, list[int]]] = {feature.name: {} for feature in features}
+    n_rows = 0
+    for columns in _pieces(source, schema, [feature.name for feature in features]):
+        for feature in features:
+            own, first = counts[feature.name], rows[feature.name]
+            for kind, has in _outside(columns[feature.name], feature).items():
+                own[kind] = own.get(kind, 0) + int(has.sum())
+                told = first.setdefault(kind, [])
+                told += (n_rows + np.flatnonzero(has)[: MOST - len(told)]).tolist()
+        n_rows += len(columns[label.name])
     if n_rows == 0:
         raise DataError("the table has no rows.", "check the file or the filter that made it.")
-    numbers_of = _numbered(file, n_rows, any(map(len, found.values())))
-    counts = {name: {kind: int(has.sum()) for kind, has in of.items()} for name, of in found.items()}
+    numbers_of = _numbered(file, {row for of in rows.values() for first in of.values() for row in first})
     places = {
-        name: {kind: numbers_of[has][:MOST].tolist() for kind, has in of.items()}
-        for name, of in found.items()
+        name: {kind: [numbers_of[row] for row in first] for kind, first in of.items()}
+        for name, of in rows.items()
     }
     excess = n_rows - (schema.max_rows or math.inf)
     if excess > 0:
@@ -112,39 +123,85 @@ def find_outside(source: Any, schema: Schema) -> Outside:
     return Outside(counts, places, in_lines=file is not None, repeating=_repeating(source, schema))
 
 
+def _pieces(source: Any, schema: Schema | None, names: Sequence[str]) -> Iterator[Mapping[str, Column]]:
+    """Columns of a table, some rows at a time where it is not held; fields of text as they are written."""
+    if not is_place(source):
+        table = open_table(source, schema or AS_TEXT)
+        table.require(names)
+        yield table.fetch(names)
+        return
+    place = open_source(source, AS_TEXT if of_text(source) else schema)
+    place.require(names)
+    for piece in place.read(names):
+        for rows in piece():
+            yield {name: rows.column(name) for name in names}
+    place.check()
+
+
 def _repeating(source: Any, schema: Schema) -> tuple[str, ...]:
     """Columns that may say whose a row is, where the schema does not: each value stands for a few rows."""
-    known = {*schema.feature_names, schema.label.name}
     if schema.unit is not None:
         return ()
-    names = open_table(source, schema).names or []
-    others = [name for name in dict.fromkeys(names) if name not in known and suspect(name) != ZIP]
-    as_text = [Categorical(name) for name in others]
-    if not as_text:
-        return ()
-    table = open_table(source, Schema(as_text, schema.label))
-    return tuple(name for name in others if _repeats(name, table.fetch([name])[name]))
+    names = _others(source, schema)
+    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    n_rows = 0
+    for columns in _pieces(source, None, names) if names else ():
+        for name in list(found):
+            ids = _identities(name, columns[name])
+            if ids is None:
+                del found[name]
+            else:
+                found[name].append(ids)
+        n_rows += len(columns[names[0]])
+        if n_rows >= LOOKED_AT or not found:
+            break
+    return tuple(name for name, ids in found.items() if ids and _repeats(np.concatenate(ids)))
 
 
-def _repeats(name: str, column: Column) -> bool:
-    kind = getattr(column, "type", getattr(column, "dtype", None))
+def _others(source: Any, schema: Schema) -> list[str]:
+    """Columns that a schema leaves out and that could be read."""
+    known = {*schema.feature_names, schema.label.name}
+
+    def may_tell(name: str) -> bool:
+        return name not in known and suspect(name) != ZIP
+
+    if not is_place(source):
+        names = open_table(source, schema).names or ()
+        return [name for name in dict.fromkeys(names) if may_tell(name)]
+    place = open_source(source, AS_TEXT if of_text(source) else None)
+
+    def is_read(name: str) -> bool:
+        try:
+            place.require([name])
+        except DataError:
+            return False
+        return True
+
+    return [name for name in dict.fromkeys(place.names) if may_tell(name) and is_read(name)]
+
+
+def _identities(name: str, column: Column) -> np.ndarray | None:
+    """A number for each value, 0 where there is none; None of a column that no identifiers are in."""
+    kind = getattr(column, "type", None)
     if isinstance(kind, pa.DataType) and pa.types.is_nested(kind):
-        return False
-    try:
-        identities = Persons(name, bytes(32)).identities({name: column}, len(column))[:, 0]
-    except DataError:
-        return False  # of a type that no identifier has
-    persons = np.unique(identities[identities != 0])
-    n_rows = int((identities != 0).sum())
-    if not FEWEST_PERSONS <= len(persons) < n_rows <= MOST_ROWS * len(persons):
-        return False
+        return None
     some = [str(value) for value in column[:1000]] if isinstance(column, pa.ChunkedArray | np.ndarray) else []
-    return sum(bool(_FRACTION.fullmatch(value)) for value in some) <= len(some) // 2
+    if sum(bool(_FRACTION.fullmatch(value)) for value in some) > len(some) // 2:
+        return None
+    try:
+        return Persons(name, bytes(32)).identities({name: column}, len(column))[:, 0]
+    except DataError:
+        return None
+
+
+def _repeats(identities: np.ndarray) -> bool:
+    n_rows, n_persons = int((identities != 0).sum()), len(np.unique(identities[identities != 0]))
+    return FEWEST_PERSONS <= n_persons < n_rows <= MOST_ROWS * n_persons
 
 
 def _one_text_file(place: Place) -> TextFile | None:
     """The file of text that a place is, None if it is something else, or several."""
-    path = place.place if isinstance(place, TextFile) else read_address(place).path
+    path = place.place if isinstance(place, TextFile) else located(place).path
     is_text = path is not None and (isinstance(place, TextFile) or path.name.endswith(CSV_SUFFIXES))
     return text_file(place) if is_text and path is not None and path.is_file() else None
 
@@ -197,16 +254,12 @@ def _lines(file: TextFile) -> Iterator[tuple[int, str | None]]:
                 yield at, line.rstrip("\n")
 
 
-def _numbered(file: TextFile | None, n_rows: int, needed: bool) -> np.ndarray:
-    """The number that each row goes by: of its line in a file of text, else its own."""
-    if file is None or not needed:
-        return np.arange(1, n_rows + 1)
-    return np.fromiter((at for at, _ in _lines(file)), np.int64)[1:]
-
-
-def _as_text(schema: Schema) -> Schema:
-    """The same columns, all read as text, so that fields that are no numbers can be counted."""
-    return Schema([Categorical(f.name, [""]) for f in schema.features], Label(schema.label.name, [""]))
+def _numbered(file: TextFile | None, rows: set[int]) -> Mapping[int, int]:
+    """The number that each of some rows goes by: of its line in a file of text, else its own."""
+    if file is None or not rows:
+        return {row: row + 1 for row in rows}
+    lines = enumerate(at for at, _ in islice(_lines(file), 1, max(rows) + 2))
+    return {row: at for row, at in lines if row in rows}
 
 
 def _outside(column: Column, feature: Feature) -> dict[str, np.ndarray]:

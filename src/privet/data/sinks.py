@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from privet.data.discreet import attempt
-from privet.data.sources import DUCKDB, FILES, POSTGRESQL, Address, read_address
+from privet.data.sources import DUCKDB, FILES, POSTGRESQL, SPARK, Address, read_address
 from privet.data.sources.duckdb import duckdb_driver
 from privet.data.sources.postgresql import postgres_driver
 from privet.data.sources.sql import parts_of, quoted
@@ -33,9 +33,7 @@ def open_sink(place: str | Path) -> AbstractContextManager[Write]:
         return _file(Path(address.place))
     if address.table is None:
         raise DataError("rows are written to a table.", "end the address with ?table=NAME.")
-    sinks = {DUCKDB: _duckdb, POSTGRESQL: _postgresql}
-    if address.kind not in sinks:
-        raise DataError("rows cannot be written there.", "name a file, or a table of DuckDB or PostgreSQL.")
+    sinks = {DUCKDB: _duckdb, POSTGRESQL: _postgresql, SPARK: _spark}
     return sinks[address.kind](address)
 
 
@@ -127,6 +125,27 @@ def _postgresql(address: Address) -> Iterator[Write]:
     with contextlib.closing(connection):
         yield lambda table: attempt(partial(write, table), faults, _failed(begun))
         attempt(connection.commit, faults, _failed(begun))
+
+
+@contextlib.contextmanager
+def _spark(address: Address) -> Iterator[Write]:
+    from privet.data.sources.spark import spark_session  # loaded where it is used
+
+    session = spark_session()
+    assert address.table is not None
+    name = ".".join("`" + part.replace("`", "``") + "`" for part in parts_of(address.table))
+    begun: list[bool] = []
+
+    def write(table: pa.Table) -> None:
+        session.createDataFrame(table).write.saveAsTable(name, mode="append" if begun else "error")
+        begun.append(True)
+
+    try:
+        yield lambda table: attempt(partial(write, table), (Exception,), _failed(begun))
+    except BaseException:
+        if begun:
+            session.sql(f"DROP TABLE {name}")
+        raise
 
 
 def _failed(begun: list[bool]) -> DataError | SourceError:

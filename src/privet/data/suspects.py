@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 IDENTIFIER, FREE_TEXT, ZIP, TIME = "identifier", "free text", "ZIP code", "date"
 UNNAMED, EMPTY, WRITTEN, CODE = "no name", "no values", "written number", "code for missing"
+ODD = "odd type"
 
 NAMES = {
     IDENTIFIER: (
@@ -33,6 +34,7 @@ ADVICE = {
     CODE: "holds a number far from all others, perhaps a code for missing: left out of its range. Leave such "
     "fields empty, or they count as the end of the range",
     TIME: 'looks like dates: left out. State public bounds, as in {"type": "date", "lower": "2020-01-01", …}',
+    ODD: "has a type that is not read: left out; convert it to numbers or text, as in a query",
 }
 
 _KNOWN = {word: kind for kind, words in NAMES.items() for word in words.split()}

@@ -30,7 +30,8 @@ def open_engine(
     if is_place(source) and labels is None and bool(own) == (persons is not None):
         address = located(source)
         if address.kind == SPARK:
-            from privet.engines.spark import SparkEngine, open_frame  # loaded where it is used
+            from privet.data.sources.spark import open_frame
+            from privet.engines.spark import SparkEngine  # loaded where it is used
 
             frame = source if is_frame(source) else open_frame(address)
             return SparkEngine(frame, schema, persons, key)

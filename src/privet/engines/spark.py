@@ -23,17 +23,16 @@ import numpy as np
 import pyarrow as pa
 
 from privet.data import (
-    Address,
     Codes,
     Persons,
     Table,
     check_number,
     encode,
     own_rows,
-    require_kinds,
     wrong_type,
 )
 from privet.data.discreet import attempt, read_discreetly
+from privet.data.sources.spark import STOPPED, chosen, require_frame
 from privet.engines.batches import batch, drawn, joined, regrouped
 from privet.engines.protocol import Batch, Draws, Total
 from privet.engines.stream import UNORDERED
@@ -52,27 +51,8 @@ PERSON = "privet_person_of_a_row"
 SHIFT = 40
 """A row without a key is the one at a place within a partition: these bits are for the place."""
 
-STOPPED = SourceError(
-    "Spark could not read the rows to their end.",
-    "its own log says why, and may quote rows; what this cost stays spent.",
-)
 KNOWN = {kind.__name__: kind for kind in (DataError, QuestionError, SchemaError, SourceError)}
 """Errors of ours that a task may send back."""
-
-
-def open_frame(address: Address) -> Any:
-    """Table or query of this process's session; one is begun as its environment says if there is none."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise DataError("the package pyspark is missing.", "pip install privet[spark].") from None
-
-    def opened() -> Any:
-        session = SparkSession.builder.getOrCreate()
-        return session.sql(address.query) if address.query else session.table(str(address.table))
-
-    unknown = DataError("Spark does not find this table, or does not understand this query.", "check both.")
-    return attempt(opened, (Exception,), unknown)
 
 
 @dataclass(frozen=True)
@@ -117,7 +97,7 @@ class SparkEngine:
         if persons is not None and (persons.beside is not None or key is None):
             raise SchemaError(
                 "which row stands for a person must not depend on the order in which they come.",
-                "name the column of persons in the schema, and a key column that orders the rows: key=.",
+                "name their column in the schema, and a key column that orders the rows: key=, or --key.",
             )
         self.schema = schema
         self._frame, self._persons, self._key, self._drawn = frame, persons, key, tuple(drawn)
@@ -161,25 +141,9 @@ class SparkEngine:
 
     def _require(self) -> None:
         """Refuse, while it is free, a table that lacks a column or has it in a type that is not read."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        names = self._frame.columns
-        for name in self._columns:
-            same = [other for other in names if other.lower() == name.lower()]
-            if same != [name]:
-                what = "is not a column" if name not in same else "is more than one column"
-                raise DataError(f"{name!r} {what} of the table in Spark.", "rename or alias it.", column=name)
-        foreign = DataError("a column in Spark has a type that is not read.", "cast it to numbers or text.")
-        kinds = attempt(lambda: to_arrow_schema(self._chosen(self._frame).schema), (Exception,), foreign)
-        require_kinds(kinds, self._columns, self.schema)
+        kinds = require_frame(self._frame, self._columns, self.schema)
         if self._persons is not None and pa.types.is_nested(kinds.field(self._persons.unit).type):
             raise wrong_type(self._persons.unit, "identifiers")
-
-    def _chosen(self, frame: Any) -> Any:
-        from pyspark.sql import functions
-
-        quoted = ["`" + name.replace("`", "``") + "`" for name in self._columns]
-        return frame.select([functions.col(name) for name in quoted])
 
     def _coded(self) -> Coded:
         """Codes of all rows, worked out once and kept by Spark."""
@@ -198,17 +162,17 @@ class SparkEngine:
         """A frame of blobs of codes, which Spark keeps."""
         from pyspark.sql.types import LongType, StructField, StructType
 
-        chosen = self._chosen(self._frame)
+        rows = chosen(self._frame, self._columns)
         if self.schema.open_features and self._key is None:
             # They will be read again under another schema: the same ones, whatever becomes of the table.
-            chosen = self._frame = chosen.localCheckpoint()
+            rows = self._frame = rows.localCheckpoint()
         if self._persons is not None:
             # All rows of a person come together, by what tells persons apart.
-            more = StructType([*chosen.schema.fields, StructField(PERSON, LongType())])
-            told = chosen.mapInArrow(partial(_with_persons, pickle.dumps(self._persons)), more)
-            chosen = told.repartition(PERSON).drop(PERSON)
+            more = StructType([*rows.schema.fields, StructField(PERSON, LongType())])
+            told = rows.mapInArrow(partial(_with_persons, pickle.dumps(self._persons)), more)
+            rows = told.repartition(PERSON).drop(PERSON)
         given = json.dumps(self.schema.to_dict()), self._persons, self._key
-        return chosen.mapInArrow(partial(_encoded, pickle.dumps(given)), CODES).localCheckpoint()
+        return rows.mapInArrow(partial(_encoded, pickle.dumps(given)), CODES).localCheckpoint()
 
 
 def _collected(frame: Any) -> list[Any]:
@@ -283,7 +247,7 @@ def _table(rows: pa.RecordBatch) -> Table:
 
 def _totals(work: bytes, blobs: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One row: total of all blobs of a partition, and how many there were of which."""
-    tally, chosen = pickle.loads(work)
+    tally, taken = pickle.loads(work)
     seen: dict[int, int] = {}
 
     def totals() -> Iterator[Any]:
@@ -291,7 +255,7 @@ def _totals(work: bytes, blobs: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
         for rows in blobs:
             for row in rows.to_pylist():
                 seen[row["part"]] = seen.get(row["part"], 0) + 1
-                one = _taking_part(batch(pickle.loads(row["codes"]), row["first"]), chosen)
+                one = _taking_part(batch(pickle.loads(row["codes"]), row["first"]), taken)
                 total = [reduce(add, [*total, tally(one)])]
         yield from total
 

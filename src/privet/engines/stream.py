@@ -188,10 +188,12 @@ class StreamEngine:
         if isinstance(rows, SourceRows) and rows.persons is not None:
             raise SchemaError(
                 "which row stands for a person must not depend on the order in which they come.",
-                "name a key column that orders the rows: key=.",
+                "name a key column that orders the rows: key=, or --key.",
             )
         if rows.spill is False:
-            raise QuestionError("these rows come in no fixed order.", "let them spill, or name a key: key=.")
+            raise QuestionError(
+                "these rows come in no fixed order.", "let them spill, or name a key: key=, or --key."
+            )
 
     def sum(self, tally: Callable[[Batch], Total]) -> Total:
         """See `Engine.sum`."""

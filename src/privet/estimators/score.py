@@ -82,6 +82,7 @@ def private_score(
     schema: Any = None,
     account: Account | None = None,
     unit: Any = None,
+    key: str | None = None,
 ) -> PrivateScore:
     """Score a released model on held-out rows, and charge them for it.
 
@@ -109,6 +110,8 @@ def private_score(
         their own.
     unit : str or array-like, optional
         Whose each row is: a column's name, or an identifier for each row; by default what the schema says.
+    key : str, optional
+        Column that says which row is which, where rows lie in a database: see `protect`.
 
     Returns
     -------
@@ -141,13 +144,13 @@ def private_score(
     metric = metric or usual_metric(found.schema)
     check_metric(metric, found.schema)
     if isinstance(X, Elsewhere):
-        if any(given is not None for given in (y, schema, account, unit)):
+        if any(given is not None for given in (y, schema, account, unit, key)):
             raise QuestionError(
                 "a table that lies elsewhere has labels, a schema, a unit and an account of its own.",
                 "leave these out.",
             )
         return _told(X.score(found, metric, epsilon=written(epsilon)))
-    protected = held_out(X, y, found.schema, schema, account, Budget(epsilon), unit)
+    protected = held_out(X, y, found.schema, schema, account, Budget(epsilon), unit, key)
     check_predictor(found.scored, protected.schema)
     estimate = ask_score(protected, found.scored, metric, Budget(epsilon).epsilon)
     receipt = protected.receipt
@@ -189,13 +192,21 @@ def released_model(model: Any) -> Model:
 
 
 def held_out(
-    X: Any, y: Any, known: Schema, schema: Any, account: Account | None, budget: Budget, unit: Any
+    X: Any,
+    y: Any,
+    known: Schema,
+    schema: Any,
+    account: Account | None,
+    budget: Budget,
+    unit: Any,
+    key: str | None,
 ) -> Protected:
     """Rows read as the model's were: what its contract left open is as it was found then."""
     if not isinstance(X, Protected):
         contract = _as_learnt(known if schema is None else _read_schema(schema), known)
-        return protect(X, contract, account or Ledger().create("held-out rows", budget), y, unit=unit)
-    if any(given is not None for given in (y, account, schema, unit)):
+        own = account or Ledger().create("held-out rows", budget)
+        return protect(X, contract, own, y, unit=unit, key=key)
+    if any(given is not None for given in (y, account, schema, unit, key)):
         raise QuestionError(
             "protected rows have labels, a schema, a unit and an account of their own.", "leave these out."
         )

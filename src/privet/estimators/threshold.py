@@ -24,6 +24,7 @@ def private_threshold(
     schema: Any = None,
     account: Account | None = None,
     unit: Any = None,
+    key: str | None = None,
 ) -> LabelModel:
     """Choose the share above which a model names the second of two labels, and charge held-out rows for it.
 
@@ -37,7 +38,7 @@ def private_threshold(
         What is to be largest; F1 is that of the second label.
     epsilon : float
         Privacy budget of the choice.
-    schema, account, unit :
+    schema, account, unit, key :
         As for `private_score`.
 
     Returns
@@ -70,7 +71,7 @@ def private_threshold(
     found = released_model(model)
     if not isinstance(found, LabelModel) or found.schema.n_labels != 2:
         raise QuestionError("a threshold is between two labels.", "weigh more of them: model.weighed.")
-    protected = held_out(X, y, found.schema, schema, account, Budget(epsilon), unit)
+    protected = held_out(X, y, found.schema, schema, account, Budget(epsilon), unit, key)
     check_predictor(found.scored, protected.schema)
     threshold = ask_threshold(protected, found.scored, metric, Budget(epsilon).epsilon)
     receipt = protected.receipt

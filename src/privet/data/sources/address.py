@@ -95,6 +95,7 @@ def read_address(source: str | Path) -> Address:
     rest, _, behind = rest.partition("?")
     settings = dict(parse_qsl(behind, keep_blank_values=True))
     table, query = settings.pop("table", None), settings.pop("query", None)
+    query = query and query.rstrip("; \n\t\r")  # as it ends in a shell
     place = f"{kind}:{rest}"
     if kind == SPARK and rest.strip("/"):
         place, table = f"{kind}:", unquote(rest.strip("/")) if table is None else table

@@ -68,6 +68,10 @@ class DuckSource:
         )
         self.names: Sequence[str] = self._kinds.names
 
+    def declared(self) -> pa.Schema:
+        """See `Source.declared`."""
+        return self._kinds
+
     def require(self, columns: Sequence[str]) -> None:
         """See `Source.require`."""
         require_columns(self.names, columns)

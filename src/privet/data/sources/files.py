@@ -56,6 +56,12 @@ class FileSource:
         self._kept_names = [self._own_names(path) for path in self._paths]
         self.names: Sequence[str] = self._kept_names[0]
 
+    def declared(self) -> pa.Schema:
+        """See `Source.declared`; those of the first file, and none of a file of text."""
+        if self._suffix in CSV_SUFFIXES:
+            return pa.schema([(name, pa.null()) for name in self.names])
+        return self._declared(self._paths[0])
+
     def require(self, columns: Sequence[str]) -> None:
         """Refuse files of which one lacks a column, or has it in another type than the first."""
         first: dict[str, Any] = {}

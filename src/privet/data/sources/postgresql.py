@@ -14,7 +14,7 @@ from privet.data.discreet import attempt
 from privet.data.sources.address import Address
 from privet.data.sources.files import gathered
 from privet.data.sources.kinds import require_kinds, wanted_of
-from privet.data.sources.source import Piece
+from privet.data.sources.source import UNREAD, Piece
 from privet.data.sources.sql import quoted, rows_of, select
 from privet.data.table import require_columns, wrong_type
 from privet.errors import DataError, PrivetError, SourceError
@@ -87,6 +87,14 @@ class PostgresSource:
         attempt(self._begin, self._faults, unfit)
         self.names: Sequence[str] = attempt(self._own_names, self._faults, unfit)
         self._kinds: dict[str, str] = {}
+
+    def declared(self) -> pa.Schema:
+        """See `Source.declared`."""
+        require_columns(self.names, self.names)
+        kinds = self._attempt(partial(self._own_kinds, self.names))
+        numbers, days = dict.fromkeys(NUMBERS, pa.float64()), dict.fromkeys(DATES, pa.timestamp("us"))
+        known = {**dict.fromkeys(TEXTS, pa.string()), **PLAIN, **numbers, **days}
+        return pa.schema([(name, known.get(kinds[name], UNREAD)) for name in self.names])
 
     def require(self, columns: Sequence[str]) -> None:
         """See `Source.require`."""

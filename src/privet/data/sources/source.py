@@ -12,6 +12,10 @@ Piece = Callable[[], Iterable[pa.Table]]
 another thread, once."""
 
 
+UNREAD = pa.list_(pa.null())
+"""Stands for all types that are not read, and that Arrow has no name for."""
+
+
 class Source(Protocol):
     """Rows that can be read again. What fails while they are read is a `SourceError`, and quotes no row."""
 
@@ -20,6 +24,9 @@ class Source(Protocol):
 
     ordered: bool
     """Whether rows come in the same order whenever they are read."""
+
+    def declared(self) -> pa.Schema:
+        """Names of all columns, and their types as their place declares them; no row is read for it."""
 
     def require(self, columns: Sequence[str]) -> None:
         """Refuse, before anything is charged, what lacks a column or has it in a type that is not read."""
