@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
+from numba import typeof
 from numba.core.registry import CPUDispatcher
+from pyarrow import parquet
 
 import twins
-from privet import Continuous, Label, Schema, compiled
+from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, compiled, protect
 from privet.data import Codes, encode, open_table
 from privet.data.codes import _cells
 from privet.engines import Batch, MemoryEngine
@@ -182,6 +188,77 @@ def test_no_missing_value_decides_what_is_compiled():
         for array in (locked, locked[:1], np.full((5, 3), 0.5)[:, 1:2]):
             encode(open_table(array, schema), schema, with_label=False)
     assert len({types[2] for types in _cells.signatures}) == 1  # of the rows, whatever type codes have
+
+
+PLAIN = {"x": 0.5, "k": 3, "c": "a", "o": 7.0, "w": "u", "y": 1}
+KINDS = pa.schema(
+    {"x": pa.float64(), "k": pa.int64(), "c": pa.string(), "o": pa.float64()}
+    | {"w": pa.string(), "y": pa.int64()}
+)
+ODD_VALUES = [
+    *({name: None} for name in PLAIN if name != "y"),
+    *({name: value} for name in "xo" for value in (np.inf, -np.inf, np.nan, -0.0, 5e-324, -1.7e308)),
+    *({"k": value} for value in (-(2**63), 2**53 + 1, 2**63 - 1)),
+    *({name: value} for name in "cw" for value in ("", "never seen", "ü" * 2000, "a\x01")),
+]
+
+
+def as_parquet(table: pa.Table, folder: Path) -> Path:
+    parquet.write_table(table, folder / "t.parquet", row_group_size=7)
+    return folder / "t.parquet"
+
+
+HELD = {
+    "arrow": lambda table, _: table,
+    "pandas": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "nullable": lambda table, _: table.to_pandas(
+        types_mapper={pa.int64(): pd.Int64Dtype(), pa.float64(): pd.Float64Dtype()}.get
+    ),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "parquet": as_parquet,
+}
+
+
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
+def test_no_value_of_a_row_decides_what_is_compiled_loaded_or_said(
+    held, tmp_path, capfd, recwarn, caplog, monkeypatch
+):
+    """Tables of twenty rows, of which one is odd."""
+    schema = Schema(
+        [
+            *(Continuous("x", 0, 1), Continuous("k", 0, 9, integer=True), Categorical("c", ["a", "b"])),
+            *(Continuous("o"), Categorical("w")),
+        ],
+        Label("y", [0, 1]),
+    )
+    one_bin = Bins.of([np.zeros(feature.n_codes, int) for feature in schema.features], [1] * 5)
+    caplog.set_level(logging.DEBUG, "privet")
+    types, contiguous = set(), compiled._contiguous
+
+    def noted(argument):
+        types.add(str(typeof(contiguous(argument))))
+        return contiguous(argument)
+
+    monkeypatch.setattr(compiled, "_contiguous", noted)
+
+    def ask(odd):
+        rows = [PLAIN] * 11 + [PLAIN | odd] + [PLAIN] * 8
+        table = held(pa.Table.from_pylist(rows, KINDS), tmp_path)
+        people = protect(table, schema, Ledger().create("people", Budget(9, "0.5", "0.1")))
+        people.noisy_column_rows(["x", "k", "c"], epsilon=1)
+        people.common_values([4], epsilon=1, delta="0.01")
+        people.noisy_bin_rows(one_bin, epsilon=1)
+        return set(types), set(sys.modules)
+
+    ask({})
+    capfd.readouterr(), recwarn.clear(), caplog.clear()
+    types.clear()
+    before = ask({})
+    for odd in ODD_VALUES:
+        types.clear()
+        assert ask(odd) == before, odd
+    assert capfd.readouterr() == ("", "")
+    assert not recwarn.list and not caplog.records
 
 
 def test_no_kernel_is_compiled_twice_for_rows_of_one_schema():
