@@ -69,3 +69,12 @@ def test_what_is_lacking_is_named_and_charged_nothing():
     twice = pa.Table.from_pandas(table)
     with pytest.raises(DataError, match="stands there twice"):
         BoostingClassifier(schema=SCHEMA).fit(twice.append_column("age", twice["age"]))
+
+
+def test_numbers_that_pandas_has_for_names_are_the_names_that_they_spell():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({0: random.uniform(0, 1, 500), 1: random.uniform(0, 1, 500)})
+    schema = Schema([Continuous("0", 0, 1), Continuous("1", 0, 1)], Label("ill", ["no", "yes"]))
+    model = CountForestClassifier(4.0, schema=schema).fit(frame, np.where(frame[0] > 0.5, "yes", "no"))
+    named = frame.rename(columns=str)
+    assert (model.model_.predict(frame[[1, 0]]) == model.model_.predict(named)).all()

@@ -5,7 +5,18 @@ import warnings
 import numpy as np
 import pytest
 
-from privet import Categorical, Continuous, CountForestClassifier, Integer, Label, Schema, Target
+from privet import (
+    BoostingClassifier,
+    Budget,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Integer,
+    Label,
+    Ledger,
+    Schema,
+    Target,
+)
 from privet.estimators import CLASSIFIERS
 
 HOSTILE = "<script>alert('x')</script>"
@@ -62,3 +73,17 @@ def test_columns_tell_what_may_stand_in_them():
     assert Target("price", 0, 1_000_000, integer=True).told == "whole number from 0 to 1,000,000"
     ordered = Categorical("size", ["s", "m"], ordered=True, missing=False)
     assert ordered.told == "ordered category: s, m"
+
+
+def test_a_prompt_shows_accounts_and_costs_in_words(tmp_path):
+    ledger = Ledger(tmp_path / "people.ledger")
+    account = ledger.create("people", Budget(1, 1e-6))
+    assert (
+        repr(ledger) == f"<Ledger: {tmp_path / 'people.ledger'}>" and repr(Ledger()) == "<Ledger: in memory>"
+    )
+    assert repr(account) == f"<Account: 'people' in {ledger!r}>"
+    ledger.declare_batch("people", "spring")
+    assert "batch 'spring'" in repr(account.batch("spring"))
+    assert (repr(Budget(1, 1e-6)), repr(account.spent())) == ("<Budget: ε=1, δ=1e-06>", "<Cost: ε=0>")
+    learner = repr(BoostingClassifier(epsilon=1, account=Ledger().create("people", Budget(1))))
+    assert learner.count("\n") <= 1 and "0x" not in learner

@@ -70,9 +70,8 @@ def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
 def separated_otherwise(names: Sequence[str]) -> str:
     """What to do where a first line seems to have another separator: names of columns are public."""
     sign = likely_separator(list(names))
-    if not sign:
-        return ""
-    return f"its fields seem to be separated by {sign!r}: TextFile(path, separator={sign!r}), or --separator."
+    told = f"its fields seem to be separated by {sign!r}: TextFile(path, separator={sign!r}), or --separator."
+    return told if sign else ""
 
 
 def open_held(source: Any, schema: Schema) -> Table:
@@ -92,8 +91,10 @@ def open_held(source: Any, schema: Schema) -> Table:
     if not isinstance(frame, nw.DataFrame):
         raise DataError("a single column is not a table.", "give a frame with one column a feature.")
 
+    called = {str(name): name for name in frame.columns}  # pandas has numbers for names as well
+
     def fetch(names: Sequence[str]) -> Mapping[str, Column]:
-        return {name: series_column(frame[name]) for name in names}
+        return {name: series_column(frame.get_column(called[name])) for name in names}
 
     return Table([str(name) for name in frame.columns], fetch)
 

@@ -117,6 +117,9 @@ class Cost:
         units = math.ceil(profile_price(self.epsilon) * UNITS**2) if self.epsilon_units else 0
         return replace(self, rho_units=units)
 
+    def __repr__(self) -> str:
+        return f"<Cost: {self}>"
+
     def __str__(self) -> str:
         own = f", δ={_short(self.delta)}" if self.delta_units else ""
         return (f"ε={_short(self.epsilon)}" if self.epsilon is not None else f"ρ={_short(self.rho)}") + own
@@ -211,6 +214,9 @@ class Budget:
         in_pure = cost.epsilon is not None and cost.epsilon <= self.epsilon
         in_rho = self.delta > self.finding and cost.rho <= self.rho
         return cost.delta <= self.finding and (in_pure or in_rho)
+
+    def __repr__(self) -> str:
+        return f"<Budget: {self}>"
 
     def __str__(self) -> str:
         own = f" ({_short(self.finding)} of it to find values)" if self.finding else ""

@@ -87,6 +87,9 @@ class Ledger:
         self._lock = RLock()
         self._connect()
 
+    def __repr__(self) -> str:
+        return f"<Ledger: {self.path or ('in memory' if self._in_memory else 'in PostgreSQL')}>"
+
     def _connect(self) -> None:
         self._process = os.getpid()
         if self._address is not None:
@@ -332,6 +335,10 @@ class Account:
     batch_name: str | None = None
     analyst: str | None = None
     learner: str | None = None
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.batch_name!r}" if self.batch_name else ""
+        return f"<Account: {self.name!r}{batch} in {self.ledger!r}>"
 
     def batch(self, name: str) -> Account:
         """Account of a batch that the owner declared disjoint from all others: it costs in parallel."""
