@@ -131,7 +131,7 @@ def as_parquet(kind, **options):
 
 
 HUGE = np.longdouble("1e4000")
-NOTHING = [None, float("nan"), pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT")]
+NOTHING = [None, float("nan"), pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "s")]
 NUMBERS = [
     *(True, False, 0, 1, 2, 1.0, 1.5, -0.0, float("inf"), 10**400, -(10**400), 2**60, 10**16, 1e16, 0.1),
     *(np.bool_(True), np.int8(1), np.int8(-128), np.uint64(2**60), np.float16(1.5), np.float32(1.5)),

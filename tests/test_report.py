@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import product
@@ -44,6 +45,7 @@ from privet.pictures.report import main_figure
 from privet.pictures.shapes import Shapes
 from privet.pictures.style import save_picture
 from privet.privacy import Repeatable
+from tests.servers.browser import NAMES, started
 
 FEATURES = [
     Continuous("age", 0, 9, integer=True),
@@ -336,3 +338,16 @@ def test_a_wide_tree_says_that_it_scrolls():
     wide = figure('<svg width="900.5pt" height="3pt">', wide=True)
     assert "@media all" in wide and 'tabindex="0"' in wide and "scroll it sideways" in wide
     assert "@media (max-width: 200px)" in figure('<svg width="100.5pt" height="3pt">', wide=True)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="needs Chromium")
+def test_nothing_is_cut_off_on_a_small_screen_but_trees_that_say_so(models, tmp_path):
+    with started() as browser:
+        page = browser.new_page(viewport={"width": 360, "height": 800})
+        for kind, model in models.items():
+            explain(model, tmp_path / f"{len(kind)}.html")
+            page.goto((tmp_path / f"{len(kind)}.html").as_uri())
+            cut = "[...document.querySelectorAll('%s')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+            assert page.evaluate(cut % "html, .card") == 0, kind
+            hints = "[...document.querySelectorAll('.hint')].filter(e => e.offsetParent).length"
+            assert page.evaluate(hints) == page.evaluate(cut % ".scroll")

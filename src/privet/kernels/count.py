@@ -38,7 +38,7 @@ def count_leaves(
         narrow = np.zeros(shape, np.int32)
         for first, last in stretches(structure, min(n_rows - begin, MOST_ROWS)):
             leaves = route(structure, codes, begin + first, begin + last)
-            grain = -(-SHARED_VISITS // (last - first))
+            grain = -(-SHARED_VISITS // max(last - first, 1))
             run(_count, structure.n_trees, grain, leaves, labels, begin + first, narrow)
         wide = narrow.astype(np.int64)
         counts = counts + wide if begin else wide

@@ -52,9 +52,9 @@ def route(structure: Structure, codes: np.ndarray, first: int = 0, last: int | N
 
 
 def stretches(structure: Structure, n_rows: int) -> Iterator[tuple[int, int]]:
-    """Rows to be routed at a time."""
+    """Rows to be routed at a time; none once, where there are none, so that what routes them is compiled."""
     step = max(VISITS // max(structure.n_trees, 1), BLOCK)
-    return ((first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+    return ((first, min(first + step, n_rows)) for first in range(0, max(n_rows, 1), step))
 
 
 def roots(structure: MultiwayTrees, n_rows: int) -> np.ndarray:

@@ -193,7 +193,7 @@ def _pairs(told: FeaturePairs) -> list[str]:
         for i, j in best
     ]
     listed = table(["pair", "weight", "strongest, of values that are common"], rows)
-    return [f'<div class="grid">{"".join(drawn)}</div>', f'<div class="card">{listed}</div>']
+    return [f'<div class="grid">{"".join(drawn)}</div>', f'<div class="card tall whole">{listed}</div>']
 
 
 def _loudest(told: Effects, pair: tuple[int, int]) -> int:
@@ -224,7 +224,7 @@ def _rules(told: RuleList) -> list[str]:
     if told.rules.counted:
         heads += ["confidence", "rows"]
         shown = [[*row, *_numbers(rule)] for row, rule in zip(shown, held, strict=True)]
-    return [f'<div class="card">{table(heads, shown, [2, 3])}</div>']
+    return [f'<div class="card tall">{table(heads, shown, [2, 3])}</div>']
 
 
 def _is_held(rule: Rule) -> bool:
