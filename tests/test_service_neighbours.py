@@ -55,7 +55,10 @@ def transcript(folder, slower, extra):
     secret, _ = members.make_token(house, ADA, "notebook")
     working, told = Runner(house), []
     headers = {"authorization": f"Bearer {secret}"}
-    with serving(house, run=False) as address, httpx.Client(base_url=address, headers=headers) as client:
+    with (
+        serving(house, run=False) as address,
+        httpx.Client(base_url=address, headers=headers, timeout=60) as client,
+    ):
 
         def ask(method, path, **more):
             answer = client.request(method, f"/api/v1{path}", **more)
@@ -103,7 +106,7 @@ def cancel(house, working, still, ask, job, slower):
     if not slower:
         work(house, working, still, job, 0)
     ask("DELETE", f"/jobs/{job}")
-    work(house, working, still, job, slower)
+    working.step()  # stops it, if there is something to stop
     ask("DELETE", f"/jobs/{job}")
 
 
