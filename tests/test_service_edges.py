@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 
 import httpx
 import pytest
 
 from houses import ADA, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, serving
-from privet.errors import PrivetError
-from privet.service import clock, jobs, members, people, processes, tables
+from privet.errors import PrivetError, QuestionError
+from privet.service import clock, jobs, members, people, plans, processes, tables
 from privet.service.house import House
 from privet.service.refusals import Conflict, NotFound, ServiceError, TooSoon
+from privet.service.runner import Runner
 
 HALF, ZERO = "\ud800", "a\0b"
 
@@ -99,3 +102,33 @@ def test_a_database_is_named_by_all_of_its_path(house, tmp_path):
 def test_a_house_with_given_times_is_not_measured(house, monkeypatch):
     monkeypatch.setattr(clock, "run_measure", None)
     assert clock.measure(house) == (QUICK.start_seconds, QUICK.row_seconds)
+
+
+def test_an_answer_that_is_there_before_its_time_is_not_even_read(house, monkeypatch):
+    job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    working = Runner(house)
+    until = time.monotonic() + 60
+    while not jobs.stored(house, jobs.FINISHED) and time.monotonic() < until:
+        working.step()
+        time.sleep(0.05)
+    read = []
+    monkeypatch.setattr(house, "read", lambda *a, read_=house.read: read.append(read_(*a)) or read[-1])
+    for ask in (
+        lambda: jobs.job(house, ADA, job.id),
+        lambda: jobs.jobs(house, ADA)[0],
+        lambda: jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada"),
+    ):
+        assert ask().state == jobs.RUNNING and '"answer"' not in json.dumps(read)
+    house.clock.ahead += 2 * job.seconds
+    assert jobs.job(house, ADA, job.id).answer["answers"]
+
+
+def test_an_answer_is_no_longer_than_a_page(house):
+    params = {"epsilon": "0.1", "columns": ["age", "town", "ill"], "bins": 100}
+    asked = {"kind": "ask", "what": "noisy_column_rows", "params": params}
+    assert not plans.plan(house, ADA, "visits", asked).refusals
+    contract = SCHEMA.to_dict()
+    contract["features"][0] |= {"upper": 60_000}
+    tables.register(house, OLGA, "wide", "patients", "file:patients.csv", contract)
+    with pytest.raises(QuestionError, match="numbers at most"):
+        plans.plan(house, ADA, "wide", {**asked, "params": {**params, "bins": 5000}})

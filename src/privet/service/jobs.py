@@ -61,6 +61,8 @@ COLUMNS = (
     "id, number, member, listed, people, request, key, cost, epsilon, seconds, state, told, charge, receipt,"
     " made, started, due, outcome, settled, decided"
 )
+SHOWN = COLUMNS.replace("outcome", "CASE WHEN due <= ? THEN outcome ELSE '' END")
+"""What is read to be shown: how long that takes must not tell of an answer that is there before its time."""
 KEY = re.compile(r"[\x21-\x7e]{8,90}")
 FAILURE = "The job failed. What it cost stays spent, for rows were read."
 LOSS = "The service stopped while the job ran. It is never run again; what it cost stays spent."
@@ -164,10 +166,18 @@ def jobs(house: House, who: Who, table: str | None = None, state: str | None = N
     require(who, "read", "submit", "own")
     stored = sorted({state or "", *((FINISHED,) if state in ENDED_BY_CLOCK else ())})
     rows = house.read(
-        f"SELECT {COLUMNS} FROM job WHERE (member = ? OR 1 = ?) AND (listed = ? OR 1 = ?)"
+        f"SELECT {SHOWN} FROM job WHERE (member = ? OR 1 = ?) AND (listed = ? OR 1 = ?)"
         f" AND (state IN ({', '.join('?' * len(stored))}) OR 1 = ?)"
         " ORDER BY made DESC, number DESC LIMIT 1000",
-        *(who.name, int(who.may("own")), table or "", int(table is None), *stored, int(state is None)),
+        *(
+            house.now(),
+            who.name,
+            int(who.may("own")),
+            table or "",
+            int(table is None),
+            *stored,
+            int(state is None),
+        ),
     )
     found = [_read(house, row) for row in rows]
     return [job for job in found if table in (None, job.table) and state in (None, job.state)]
@@ -176,7 +186,7 @@ def jobs(house: House, who: Who, table: str | None = None, state: str | None = N
 def job(house: House, who: Who, id: str) -> Job:
     """One of them; others' are not there."""
     require(who, "read", "submit", "own")
-    row = one(house.read(f"SELECT {COLUMNS} FROM job WHERE id = ?", id))
+    row = one(house.read(f"SELECT {SHOWN} FROM job WHERE id = ?", house.now(), id))
     found = None if row is None else _read(house, row)
     if found is None or (found.member != who.name and not who.may("own")):
         raise no_such("job", id)
@@ -341,7 +351,8 @@ def _payable(at_once: Transaction, who: Who, found: Listed, priced: Priced) -> Q
 
 def _with_key(house: House, who: Who, name: str, request: Request, key: str) -> Job | None:
     """The job of a key that was used for the same request."""
-    row = one(house.read(f"SELECT {COLUMNS} FROM job WHERE member = ? AND key = ?", who.name, key))
+    shown = f"SELECT {SHOWN} FROM job WHERE member = ? AND key = ?"
+    row = one(house.read(shown, house.now(), who.name, key))
     if row is None:
         return None
     if (row[3], row[5]) != (name, request.text):
@@ -362,8 +373,9 @@ def _read(house: House, row: tuple[Any, ...]) -> Job:
     started, due, outcome, _, decided = row[15:]
     answer = None
     if state == FINISHED:
-        left = json.loads(outcome)
-        state = left["state"] if house.now() >= due else RUNNING
+        over = bool(outcome) and house.now() >= due
+        left: dict[str, Any] = json.loads(outcome) if over else {"state": RUNNING}
+        state = left["state"]
         answer = left["answer"] if state == RELEASED else None
         told = FAILURE if state == FAILED else told
     elif state == RUNNING and house.now() >= due:

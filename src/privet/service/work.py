@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from privet.answers import NoisyChoices, NoisyCounts, NoisyMoments, NoisyTable
@@ -44,6 +46,9 @@ ASKS = {name: kind for name, kind in QUESTIONS.items() if issubclass(kind, OfCol
 
 MOST_LEAVES, MOST_TREES, MOST_TEXT = 1 << 22, 2000, 4000
 """Sizes that a request may ask for, so that no plan takes long."""
+
+MOST_CELLS = 1 << 14
+"""Numbers of an answer: it is kept in the database, and shown on a page."""
 
 CONFIDENCE = 0.95
 STATISTICS = ("count", "sum", "mean", "variance")
@@ -114,6 +119,8 @@ def _plain(value: object) -> bool:
 
 def price(request: Request, schema: Schema, models: Models, accounting: str) -> list[Quote]:
     """What it would be charged, worked out on no rows: one quote, or several to be tried in their order."""
+    if request.kind == "ask" and request.what in ASKS:
+        _check_size(request, schema)
     return quotes(lambda rows: perform(request, rows, models), schema, accounting=accounting)
 
 
@@ -175,6 +182,18 @@ def fitted(request: Request, rows: Protected) -> Model:
     """The model of a fit."""
     model: Model = estimator(request, rows.schema).fit(rows).model_
     return model
+
+
+def _check_size(request: Request, schema: Schema) -> None:
+    """Refuse a question whose answer would be too long; what it does not take is told where it is asked."""
+    kind = ASKS[request.what]
+    named = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    with suppress(TypeError):
+        asked = kind(**{name: value for name, value in request.params.items() if name in named})
+        if prod(axis.n_cells for axis in asked.groups(schema)) > MOST_CELLS:
+            raise QuestionError(
+                f"an answer has {MOST_CELLS:,} numbers at most here.", "name fewer columns, or fewer bins."
+            )
 
 
 def _answer(request: Request, rows: Protected) -> dict[str, Any]:
