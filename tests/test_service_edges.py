@@ -127,6 +127,9 @@ def test_an_answer_is_no_longer_than_a_page(house):
     params = {"epsilon": "0.1", "columns": ["age", "town", "ill"], "bins": 100}
     asked = {"kind": "ask", "what": "noisy_column_rows", "params": params}
     assert not plans.plan(house, ADA, "visits", asked).refusals
+    groups = {"kind": "ask", "what": "noisy_moments"}
+    groups["params"] = {"epsilon": "0.1", "column": "age", "by": ["town", "ill"]}
+    assert not plans.plan(house, ADA, "visits", groups).refusals
     contract = SCHEMA.to_dict()
     contract["features"][0] |= {"upper": 60_000}
     tables.register(house, OLGA, "wide", "patients", "file:patients.csv", contract)

@@ -189,7 +189,13 @@ def _check_size(request: Request, schema: Schema) -> None:
     kind = ASKS[request.what]
     named = {each.name for each in fields(kind)}  # type: ignore[arg-type]
     with suppress(TypeError):
-        asked = kind(**{name: value for name, value in request.params.items() if name in named})
+        asked = kind(
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in request.params.items()
+                if name in named
+            }
+        )
         if prod(axis.n_cells for axis in asked.groups(schema)) > MOST_CELLS:
             raise QuestionError(
                 f"an answer has {MOST_CELLS:,} numbers at most here.", "name fewer columns, or fewer bins."
