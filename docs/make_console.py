@@ -51,6 +51,8 @@ def main() -> None:
 def play(browser, house, address) -> None:
     """An analyst plans, submits and looks at a model; the owner sees who spent what."""
     page = enter(browser, links(house, address)["ada"])
+    page.goto(f"{address}/tables/patients")
+    take(page, "console-table", full=True)
     page.goto(f"{address}/tables/patients/plan?kind=fit&what=boosting&epsilon=0.5")
     take(page, "console-plan", full=True)
     page.click("text=Submit: spends")
@@ -59,9 +61,11 @@ def play(browser, house, address) -> None:
     page.click("text=Look at the model")
     page.wait_for_selector("h2:text-is('Shapes')")
     take(page, "console-model")
-    page.goto(f"{address}/tables/patients/plan?kind=ask&what=noisy_count&epsilon=0.2&where=age+%3E+60")
+    asked = "kind=ask&what=noisy_moments&epsilon=0.2&p.column=blood+pressure&p.by=smoker"
+    page.goto(f"{address}/tables/patients/plan?{asked}")
     page.click("text=Submit: spends")
     page.wait_for_selector("h2:text-is('Answer')", timeout=120_000)
+    take(page, "console-answer")
     link = members.make_link(house, members.CONSOLE, "olga")
     owner = enter(browser, f"{address}/enter/{link}")
     owner.goto(f"{address}/people/patients")

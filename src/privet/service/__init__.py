@@ -8,12 +8,13 @@ knows nothing of HTTP. The API and the pages call it and nothing else, and neith
 ``who``          `Who`: name, role, scopes; ``require``
 ``members``      members, tokens, one-time links, sessions: ``of_token``, ``of_session``, ``follow_link``
 ``people``       budgets and caps: ``purse``, ``accounts``, ``grant``, ``set_cap``, ``ledger``, ``burn``
-``tables``       ``tables``, ``table``, ``sample``, ``register``, ``refresh``, ``set_rules``; `Rules`
+``tables``       ``tables``, ``table``, ``sample``, ``register``, ``refresh``, ``withdraw``, ``set_rules``
 ``work``         requests: `Request`, their price on no rows, and how they are performed
 ``plans``        ``plan``: price, odds, noise, time, refusals; free
 ``jobs``         the states: ``submit``, ``jobs``, ``job``, ``cancel``, ``decide``, ``approvals``
 ``models``       models: ``models``, ``model_entry``, ``model_of``, ``model_bytes``
 ``verifying``    ``verify``: whole? signed? card = charge? chain to head? head = witness?
+``composer``     fields of the form in which a plan is written, from what learners and questions declare
 ``journal``      the audit log: ``notes``
 ``clock``        when an answer comes, by the plan and ``max_rows`` alone
 ``runner``       takes jobs from the queue, a process each (``worker``)

@@ -68,40 +68,70 @@ def _stairs(values: Sequence[float], most: float, wide: int, high: int) -> str:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a feature does to a score: a line within its band of noise, and the same as a table."""
+    """What a feature does to a score: lines within their bands of noise, and the same as a table.
+
+    Attributes
+    ----------
+    feature : str
+    parts : sequence of (line, band)
+        Of the values that there are, and, apart from them, of those that are missing.
+    axis : sequence of str
+        What stands below the line, from left to right.
+    missing : bool
+        Whether the last of it is what is missing.
+    reach : float
+        The effect at the top; its negative is at the bottom.
+    """
 
     feature: str
-    line: str
-    band: str
-    zero: float
+    parts: Sequence[tuple[str, str]]
+    axis: Sequence[str]
+    missing: bool
+    reach: float
     rows: Sequence[Mapping[str, Any]]
     wide: int = SMALL_WIDE
     high: int = SMALL_HIGH
 
 
+MISSING, GAP, NAMED = " is missing", 8.0, 4
+
+
 def shape_pictures(model: Any) -> list[Shape]:
-    """Shapes of an additive model, one a feature; none of many labels, and a refusal where it has none."""
+    """Shapes of an additive model, what matters most first; none of many labels, a refusal without any."""
     rows = model.shapes_frame().to_pylist()
     if not rows or "effect" not in rows[0]:
         return []
     reach = max(max(abs(row["effect"]) + row["band"] for row in rows), 1e-9)
     grouped = [(name, list(own)) for name, own in groupby(rows, key=lambda row: row["feature"])]
+    grouped.sort(key=lambda each: -sum(row["share"] * abs(row["effect"]) for row in each[1]))
     return [_shape(name, own, reach) for name, own in grouped[:MOST_SHAPES]]
 
 
 def _shape(name: str, rows: list[dict[str, Any]], reach: float) -> Shape:
+    missing = len(rows) > 1 and rows[-1]["values"].endswith(MISSING)
+    step = (SMALL_WIDE - GAP * missing) / len(rows)
+    known, rest = (rows[:-1], rows[-1:]) if missing else (rows, [])
+    parts = [_part(known, 0.0, step, reach)]
+    if rest:
+        parts.append(_part(rest, SMALL_WIDE - step, step, reach))
+    told = [row["values"].replace(name, "", 1).strip().removeprefix("= ") for row in known]
+    axis = told if len(told) <= NAMED else [told[0], told[-1]]
+    return Shape(name, parts, [*axis, *["missing"] * missing], missing, reach, rows)
+
+
+def _part(rows: list[dict[str, Any]], start: float, step: float, reach: float) -> tuple[str, str]:
+    """A line of steps, and the band around it."""
+
     def height(value: float) -> float:
         return SMALL_HIGH / 2 - value / reach * (SMALL_HIGH / 2 - 6)
 
-    step = SMALL_WIDE / len(rows)
-    edges = [(i * step, (i + 1) * step) for i in range(len(rows))]
     line, top, bottom = [], [], []
-    for (left, right), row in zip(edges, rows, strict=True):
-        for x in (left, right):
+    for i, row in enumerate(rows):
+        for x in (start + i * step, start + (i + 1) * step):
             line.append(f"{x:.1f},{height(row['effect']):.1f}")
             top.append(f"{x:.1f},{height(row['effect'] + row['band']):.1f}")
             bottom.append(f"{x:.1f},{height(row['effect'] - row['band']):.1f}")
-    return Shape(name, " ".join(line), " ".join([*top, *reversed(bottom)]), height(0.0), rows)
+    return " ".join(line), " ".join([*top, *reversed(bottom)])
 
 
 def differences(one: Model, other: Model) -> list[tuple[str, str, str]]:

@@ -16,13 +16,19 @@ from privet.service.who import Who, require
 
 @dataclass(frozen=True)
 class Entry:
-    """A model as it is kept: where its file lies, whose it is, and on which table it was fitted."""
+    """A model as it is kept: where its file lies, whose it is, on which table it was fitted, and as what."""
 
     id: str
     member: str
     table: str | None
     file: Path
     made: int
+    told: str = "brought"
+
+    @property
+    def title(self) -> str:
+        """It, in a line."""
+        return self.told if self.table is None else f"{self.told} on {self.table}"
 
 
 def model_entry(house: House, who: Who, id: str) -> Entry:
@@ -62,13 +68,15 @@ def model_file(house: House, job: str) -> Path:
 
 def released_entry(house: House, id: str) -> Entry | None:
     """The model of a job, once its clock has run; before, nothing tells that there is one."""
-    row = one(house.read("SELECT member, listed, outcome, due, state FROM job WHERE id = ?", id))
+    row = one(
+        house.read("SELECT member, listed, outcome, due, state, request, cost FROM job WHERE id = ?", id)
+    )
     if row is None or row[4] != "finished" or not row[2] or house.now() < row[3]:
         return None
     file: Any = model_file(house, id)
     if json.loads(row[2])["state"] != "released" or not file.exists():
         return None
-    return Entry(id, row[0], row[1], file, row[3])
+    return Entry(id, row[0], row[1], file, row[3], f"{json.loads(row[5])['what']} ({row[6]})")
 
 
 def _uploaded(house: House, id: str) -> Entry | None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -26,11 +25,11 @@ from starlette.responses import Response
 
 from privet.errors import PrivetError
 from privet.estimators import CLASSIFIERS, REGRESSORS
-from privet.learners.parameters import Parameter, declared
 from privet.learners.score import METRICS
 from privet.privacy import Budget
-from privet.schema import Target
+from privet.schema import Continuous, Target
 from privet.service import jobs, journal, members, models, people, plans, tables, verifying
+from privet.service.composer import Given, form_fields, request_of
 from privet.service.drawn import burn_picture, differences, shape_pictures
 from privet.service.refusals import ServiceError
 from privet.service.told import told
@@ -44,6 +43,7 @@ Text = Annotated[str, Form(max_length=10_000)]
 Short = Annotated[str, Form(max_length=500)]
 Long = Annotated[str, Form(max_length=tables.LONGEST_SCHEMA)]
 Shown = tuple[str, dict[str, Any]]
+LATEST = 6
 EVENTS = 100
 """Of a ledger on one page."""
 
@@ -60,7 +60,13 @@ def _value(value: Any) -> str:
     """A value of an answer or a sample: numbers short, what is missing as a dash."""
     if value is None:
         return "–"
-    return f"{value:,.4g}" if isinstance(value, float) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _span(seconds: float) -> str:
@@ -83,8 +89,18 @@ ENVIRONMENT.filters |= {
     "number": _number,
     "value": _value,
     "span": _span,
+    "listed": _listed,
     "part": lambda text: quote(str(text), safe=""),
 }
+
+
+def _middle(feature: Continuous) -> object:
+    """A value that a condition may name: from the schema alone, as all that is shown of a table."""
+    middle = (feature.lower + feature.upper) / 2
+    return feature.shown(round(middle) if feature.integer else middle)
+
+
+ENVIRONMENT.globals["middle"] = _middle
 
 
 def add_pages(app: FastAPI) -> None:
@@ -113,7 +129,7 @@ def refusal_page(request: Request, status: int, message: str, hint: str) -> Resp
         or "text/html" not in request.headers.get("accept", "")
     ):
         return None
-    who = perhaps(request) if status != 429 else None
+    who = perhaps(request) if status not in (401, 429) else None
     data = {"status": status, "message": message, "hint": hint}
     return render(request, "refused.html", data, who, status)
 
@@ -162,7 +178,8 @@ def tables_page(house: At, who: SignedIn) -> Shown:
         state: sum(each.state == state for each in own) for state in dict.fromkeys(j.state for j in own)
     }
     waiting = jobs.approvals(house, who) if who.may("own") else []
-    return "tables.html", {"tables": shown, "states": states, "approvals": len(waiting)}
+    data = {"tables": shown, "states": states, "approvals": len(waiting), "latest": own[:LATEST]}
+    return "tables.html", data
 
 
 @page("/tables/{name}")
@@ -180,13 +197,13 @@ def plan_page(
     house: At,
     who: SignedIn,
     name: str,
+    parameters: Given,
     kind: Annotated[str, Query(max_length=10)] = "fit",
     what: Annotated[str, Query(max_length=100)] = "",
     epsilon: Annotated[str, Query(max_length=100)] = "",
     delta: Annotated[str, Query(max_length=100)] = "",
     where: Annotated[str, Query(max_length=4000)] = "",
     model: Annotated[str, Query(max_length=100)] = "",
-    more: Annotated[str, Query(max_length=4000)] = "",
 ) -> Shown:
     """Write a plan, and read what it would cost and tell before it is submitted."""
     found = tables.table(house, who, name)
@@ -196,11 +213,12 @@ def plan_page(
     kind = kind if kind in known else "fit"
     chosen = known[kind][0] if what not in known[kind] and not epsilon else what
     given = {"kind": kind, "what": chosen, "epsilon": epsilon, "delta": delta}
-    given |= {"where": where, "model": model, "more": more}
+    given |= {"where": where if kind == "ask" else "", "model": model if kind == "score" else ""}
+    taken = form_fields(kind, chosen, learners.get(chosen), found.schema, parameters)
     plan, refusal, data = None, "", None
     if epsilon:
         try:
-            data = request_of(given)
+            data = request_of(given, taken)
             plan = plans.plan(house, who, name, data)
         except PrivetError as error:
             refusal = f"{error.message} {error.hint}"
@@ -209,53 +227,13 @@ def plan_page(
         "table": found,
         "known": list(dict.fromkeys([*known[kind], *([chosen] if chosen else [])])),
         "given": given,
-        "takes": _takes(kind, chosen, learners),
+        "fields": taken,
         "models": own,
         "plan": plan,
         "refusal": refusal,
         "body": json.dumps(data) if data else "",
         "key": f"page-{uuid.uuid4()}",
     }
-
-
-def _takes(kind: str, what: str, learners: Mapping[str, type[Any]]) -> list[tuple[str, str]]:
-    """What a learner, or a question, takes besides the fields of the form, in words."""
-    if kind == "fit" and what in learners:
-        return [
-            (each.name, f"{_may_be(parameter)}; {_usually(each.default)}. {parameter.help}")
-            for each, parameter in declared(learners[what])
-            if each.name != "delta"
-        ]
-    taken = {"columns": "names, in a list", "candidates": "names, in a list", "at": "shares from 0 to 1"}
-    taken |= {"column": "its name", "by": "a column to group by", "bins": "how many", "least": "a number"}
-    if kind == "ask" and what in ASKS:
-        named = [each.name for each in fields(ASKS[what]) if each.name in taken]  # type: ignore[arg-type]
-        return [(name, taken[name]) for name in named]
-    return []
-
-
-def _may_be(parameter: Parameter) -> str:
-    if parameter.kind is bool:
-        return "true or false"
-    return " or ".join(parameter.among) if parameter.kind is str else parameter.words
-
-
-def _usually(default: Any) -> str:
-    return "left to the learner" if default is None else f"{json.dumps(default)} if left out"
-
-
-def request_of(given: Mapping[str, str]) -> dict[str, Any]:
-    """The request that a form tells."""
-    params: dict[str, Any] = {"epsilon": given["epsilon"]}
-    for name in ("delta", "where", "model"):
-        if given[name].strip():
-            params[name] = given[name].strip()
-    if given["more"].strip():
-        more = _json(given["more"])
-        if not isinstance(more, dict):
-            raise ServiceError("more parameters are written as JSON.", 'write {"n_trees": 20}.')
-        params |= more
-    return {"kind": given["kind"], "what": given["what"], "params": params}
 
 
 def _json(text: str) -> Any:
@@ -338,18 +316,27 @@ def model_page(
     return "model.html", {
         "entry": entry,
         "kind": found.kind,
-        "card": found.card.rows(),
+        "card": _joined(found.card.rows()),
         "facts": {
             name: value for name, value in found.describe().items() if not isinstance(value, dict | list)
         },
         "shapes": _perhaps(lambda: shape_pictures(found)) or [],
         "rules": _perhaps(lambda: found.rules(15).to_dicts()),
         "tree": tree,
+        "trees": found.describe().get("trees"),
         "text": _perhaps(lambda: found.to_text(tree=tree)),
         "models": [each for each in models.models(house, who) if each.id != id],
         "other": other,
         "compared": compared,
     }
+
+
+def _joined(rows: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Lines of one name together."""
+    lines: dict[str, list[str]] = {}
+    for name, value in rows:
+        lines.setdefault(name, []).append(value)
+    return list(lines.items())
 
 
 def _perhaps(make: Callable[[], Any]) -> Any:
@@ -387,26 +374,47 @@ def ledger_page(
 
 @router.post("/people")
 def add_people(
-    house: At, who: SignedIn, name: Short, epsilon: Short, delta: Short = "0", about: Short = ""
+    house: At,
+    who: SignedIn,
+    name: Short,
+    epsilon: Short,
+    delta: Short = "0",
+    finding: Short = "0",
+    about: Short = "",
 ) -> Response:
     """Name people, and the most that may ever be learnt of any one of them."""
-    people.create_people(house, who, name, Budget(epsilon, delta or "0"), about)
+    people.create_people(house, who, name, Budget(epsilon, delta or "0", finding or "0"), about)
     return back(f"/people/{quote(name, safe='')}")
 
 
 @router.post("/people/{name}/caps")
 def cap(
-    house: At, who: SignedIn, name: str, analyst: Short, epsilon: Short = "", delta: Short = "0"
+    house: At,
+    who: SignedIn,
+    name: str,
+    analyst: Short,
+    epsilon: Short = "",
+    delta: Short = "0",
+    finding: Short = "0",
 ) -> Response:
     """Set the most that an analyst may spend; without an ε they may ask nothing more."""
-    people.set_cap(house, who, name, analyst, Budget(epsilon, delta or "0") if epsilon else None)
+    limit = Budget(epsilon, delta or "0", finding or "0") if epsilon else None
+    people.set_cap(house, who, name, analyst, limit)
     return back(f"/people/{quote(name, safe='')}")
 
 
 @router.post("/people/{name}/grants")
-def grant(house: At, who: SignedIn, name: str, epsilon: Short, key: Short, delta: Short = "0") -> Response:
+def grant(
+    house: At,
+    who: SignedIn,
+    name: str,
+    epsilon: Short,
+    key: Short,
+    delta: Short = "0",
+    finding: Short = "0",
+) -> Response:
     """Replace the total."""
-    people.grant(house, who, name, Budget(epsilon, delta or "0"), key)
+    people.grant(house, who, name, Budget(epsilon, delta or "0", finding or "0"), key)
     return back(f"/people/{quote(name, safe='')}")
 
 
@@ -427,6 +435,13 @@ def refresh(house: At, who: SignedIn, name: str) -> Response:
     """Check and copy a table anew."""
     tables.refresh(house, who, name)
     return back(f"/tables/{quote(name, safe='')}")
+
+
+@router.post("/tables/{name}/withdraw")
+def withdraw(house: At, who: SignedIn, name: str) -> Response:
+    """Take a table back."""
+    tables.withdraw(house, who, name)
+    return back("/")
 
 
 @router.post("/tables/{name}/rules")
@@ -465,9 +480,16 @@ def verify_page(house: At, who: SignedIn) -> Shown:
 
 
 @router.post("/verify")
-def verify(request: Request, house: At, who: SignedIn, model: Annotated[bytes, File()]) -> Response:
-    """What the ledger says of a model file."""
-    return render(request, "verify.html", {"verdict": verifying.verify(house, who, model)}, who)
+def verify(
+    request: Request,
+    house: At,
+    who: SignedIn,
+    model: Annotated[bytes, File()],
+    witness: Annotated[bytes, File()] = b"",
+) -> Response:
+    """What the ledger says of a model file, and a witness of the ledger."""
+    heads = verifying.read_witness(witness) if witness else ()
+    return render(request, "verify.html", {"verdict": verifying.verify(house, who, model, heads)}, who)
 
 
 @page("/audit")

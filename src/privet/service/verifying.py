@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from privet.errors import PrivetError
+from privet.errors import ModelFileError, PrivetError
 from privet.model.card import stated
 from privet.privacy import Budget, Charge, in_sequence
 from privet.privacy.chain import Head
-from privet.privacy.records import check_witness, statement
+from privet.privacy.records import check_witness, read_heads, statement
 from privet.service import fresh
 from privet.service.house import House
 from privet.service.journal import check_notes, note
@@ -59,6 +60,25 @@ def verify(house: House, who: Who, model: bytes, heads: Sequence[Head] = ()) -> 
         return Verdict([Check("whole", False, error.message), *_ledger(house, who, heads)], None)
     checks = [Check("whole", True, "The file is as it was written."), *_charge(house, who, card, model)]
     return Verdict([*checks, *_ledger(house, who, heads)], card)
+
+
+def read_witness(data: bytes) -> list[Head]:
+    """The heads of a witness file that somebody brought."""
+    with NamedTemporaryFile() as file:
+        file.write(data[:LARGEST])
+        file.flush()
+        try:
+            heads = read_heads(file.name)
+        except RecursionError:
+            heads = [Head(-1, "")]
+    if not all(_sound(head) for head in heads):
+        raise ModelFileError("this is no witness file.", "give the one that heads were written to.")
+    return heads
+
+
+def _sound(head: Head) -> bool:
+    texts = all(isinstance(each, str) for each in (head.hash, head.signature, head.key))
+    return texts and type(head.number) is int and 0 <= head.number < 1 << 60
 
 
 def upload(house: House, who: Who, model: bytes) -> str:
