@@ -17,7 +17,7 @@ from privet.datasets import require
 from privet.errors import DataError, QuestionError
 from privet.studies.catalogue import catalogue, chosen, left_out
 from privet.studies.claims import verdict
-from privet.studies.pages import report, result_path
+from privet.studies.pages import report, result_path, unmeasured
 from privet.studies.plots import draw
 from privet.studies.results import Result
 from privet.studies.runner import Progress, run
@@ -126,6 +126,8 @@ def _keep(study: Study, found: Result, folder: Path) -> None:
     draw(study, found, path.with_suffix(".svg"))
     told = verdict(study, found)
     out.print(f"{study.name}: {told.outcome}; {told.sentence}", soft_wrap=True)
+    for line in unmeasured(found):
+        out.print(line, soft_wrap=True)
     out.print(f"Wrote {path} and {path.with_suffix('.svg').name}", soft_wrap=True)
 
 

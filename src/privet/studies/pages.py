@@ -140,18 +140,19 @@ def _section(study: Study, result: Result, found: Verdict, picture: str) -> list
         )
     lines += [""] if found.judged else []
     if study.view:
-        lines += [*study.view.lines(study, result), *_named(result), ""]
+        lines += [*study.view.lines(study, result), *(f"- {line}" for line in unmeasured(result)), ""]
     elif len(result.points) <= MOST_CELLS:
         lines += [*_table(study, result), ""]
     return [*lines, _made(study, result), ""]
 
 
-def _named(result: Result) -> Iterable[str]:
+def unmeasured(result: Result) -> Iterable[str]:
     """What could not be run, and what it printed."""
     for told in result.made.get("not run", {}).values():
-        yield from (f"- Not run here: {name}: `{why}`" for name, why in told.items())
+        for why in dict.fromkeys(told.values()):
+            yield f"Not run here: {', '.join(name for name in told if told[name] == why)}: `{why}`"
     for way, by_text in result.made.get("failed", {}).items():
-        yield from (f"- {way} failed on {', '.join(data)}: `{text}`" for text, data in by_text.items())
+        yield from (f"{way} failed on {', '.join(data)}: `{text}`" for text, data in by_text.items())
 
 
 def _table(study: Study, result: Result) -> Iterable[str]:

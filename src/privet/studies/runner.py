@@ -17,7 +17,7 @@ import numba
 
 from privet.errors import DataError, PrivetError, QuestionError
 from privet.studies.results import Result, code, failures, how
-from privet.studies.study import Cell, Found, Measure, Study
+from privet.studies.study import Cell, Found, Measure, Study, Value
 
 AHEAD = 2
 """Cells that wait for each worker, so that none is idle."""
@@ -105,12 +105,9 @@ def run(
     told : callable, optional
         Told how far it is, after every cell.
     """
-    without = {part: dict(told) for part, told in study.without().items() if told}
-    cells = [
-        cell
-        for cell in study.cells(quick, repeats, folds)
-        if not any(cell.get(part) in told for part, told in without.items())
-    ]
+    every = study.cells(quick, repeats, folds)
+    without = _absent(study, every)
+    cells = [cell for cell in every if not any(cell[part] in told for part, told in without.items())]
     if not cells:
         why = "; ".join(f"{name}: {told}" for part in without.values() for name, told in part.items())
         raise DataError(f"nothing of {study.name} can be run here: {why}", "mend one of these.")
@@ -132,6 +129,15 @@ def run(
     failed = failures(told_of)
     made |= {"failed": failed} if failed else {}
     return Result.of(study, told_of, made)
+
+
+def _absent(study: Study, cells: Sequence[Cell]) -> dict[str, dict[Value, str]]:
+    """Values of some cells that cannot be had here, and why, by part of the grid."""
+    found = {
+        part: {value: why for value, why in told.items() if any(cell.get(part) == value for cell in cells)}
+        for part, told in study.without().items()
+    }
+    return {part: told for part, told in found.items() if told}
 
 
 def _key(cell: Cell) -> str:

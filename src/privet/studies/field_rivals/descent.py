@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from privet.schema import Continuous, Schema
 from privet.studies.field_rivals import Task, zcdp
@@ -25,7 +26,7 @@ def settings() -> Iterator[Setting]:
     yield from product(N_BINS, STEPS, RATES, CLIPS)
 
 
-def one_hot(features: np.ndarray, schema: Schema, n_bins: int) -> np.ndarray:
+def one_hot(features: np.ndarray, schema: Schema, n_bins: int) -> csr_array:
     """A column a bin or category, and one of ones: rows of norm 1."""
     columns = [np.ones(features.shape[1])]
     for row, feature in zip(features, schema.features, strict=True):
@@ -33,11 +34,11 @@ def one_hot(features: np.ndarray, schema: Schema, n_bins: int) -> np.ndarray:
         if isinstance(feature, Continuous):
             known = np.where(row < feature.n_cells, row.astype(np.int64) * n_bins // feature.n_cells, n_bins)
         columns += [known == value for value in np.unique(known)]
-    return np.column_stack(columns).astype(float) / np.sqrt(1 + len(features))
+    return csr_array(np.column_stack(columns) / np.sqrt(1 + len(features)))
 
 
 def descended(
-    inputs: np.ndarray, task: Task, epsilon: float, delta: float, steps: int, rate: float, clip: float
+    inputs: csr_array, task: Task, epsilon: float, delta: float, steps: int, rate: float, clip: float
 ) -> np.ndarray:
     """Shares of the labels for the rows that are asked about, after full-batch descent."""
     random, rows = task.random, inputs[task.train]
@@ -48,11 +49,11 @@ def descended(
     if delta:
         draw, scale = random.normal, clip * np.sqrt(steps / (2 * zcdp(epsilon, delta)))
     else:
-        draw, scale = random.laplace, clip * rows[0].sum() * steps / epsilon
+        draw, scale = random.laplace, clip * rows[[0]].sum() * steps / epsilon
     for _ in range(steps):
         residuals = _clipped(targets - _shares(rows @ weights), clip, 2 if delta else 1)
         sums = rows.T @ residuals + draw(scale=scale, size=weights.shape)
-        weights[:, first:] += rate / len(rows) * sums[:, first:]
+        weights[:, first:] += rate / len(task.train) * sums[:, first:]
     return _shares(inputs[task.test] @ weights)
 
 
