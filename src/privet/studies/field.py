@@ -25,7 +25,7 @@ from privet.estimators import (
     GreedyTreeClassifier,
     MajorityForestClassifier,
 )
-from privet.privacy import Budget, Ledger, Repeatable, protect
+from privet.privacy import Budget
 from privet.schema import Categorical, Schema
 from privet.studies.field_rivals import (
     DELTA,
@@ -110,10 +110,8 @@ def _fitted(learner: str, table: Public, task: Task, epsilon: float) -> np.ndarr
     estimator = OURS[learner](epsilon, schema=table.schema)
     if "random_state" in estimator.get_params():
         estimator.set_params(random_state=task.seed)
-    account = Ledger().create("study", Budget(epsilon, estimator.get_params().get("delta", 0.0)))
-    walled = protect(
-        table.rows.take(task.train), table.schema, account, table.labels[task.train], Repeatable(task.seed)
-    )
+    room = Budget(epsilon, estimator.get_params().get("delta", 0.0))
+    walled = table.walled(task.train, task.seed, room)
     return np.asarray(estimator.fit(walled).model_.shares(table.rows.take(task.test)))
 
 

@@ -74,9 +74,9 @@ class Public:
     rows: pa.Table
     labels: np.ndarray
 
-    def walled(self, rows: np.ndarray, seed: int) -> Protected:
+    def walled(self, rows: np.ndarray, seed: int, room: Budget = ROOM) -> Protected:
         """Some of its rows behind a wall whose noise follows from the seed, and whose account has room."""
-        account = Ledger().create("study", ROOM)
+        account = Ledger().create("study", room)
         return protect(self.rows.take(rows), self.schema, account, self.labels[rows], Repeatable(seed))
 
     def codes(self) -> np.ndarray:

@@ -14,7 +14,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -30,31 +29,41 @@ BINS, STEPS = 16, 1000
 """Of MST: bins of a number, one more for what is missing, and steps of its estimate."""
 
 PACKAGES = {
-    "DP-EBM": ("interpret.privacy", "interpret-core"),
-    "dpl": ("diffprivlib.models", "diffprivlib"),
-    "dp-xgboost": ("dp_xgboost", "dp-xgboost"),
-    "MST": ("mbi", "mbi"),
-}
-"""Module and distribution, by how a rival's name begins."""
+    "DP-EBM": "interpret-core", "dpl": "diffprivlib", "dp-xgboost": "dp-xgboost", "MST": "mbi",
+}  # fmt: skip
+"""Distributions, by how a rival's name begins."""
 
 Job = dict[str, Any]
 Shares = tuple[np.ndarray, np.ndarray]
 """Labels, and their shares for the rows that are asked about."""
 
 
-def package(rival: str) -> tuple[str, str]:
-    """Module and distribution of a rival."""
-    return next(found for begins, found in PACKAGES.items() if rival.startswith(begins))
+def load(rival: str) -> Any:
+    """What a rival is made of."""
+    if rival.startswith("DP-EBM"):
+        from interpret.privacy import DPExplainableBoostingClassifier
+
+        return DPExplainableBoostingClassifier
+    if rival.startswith("dpl"):
+        from diffprivlib import models
+
+        return models
+    if rival.startswith("dp-xgboost"):
+        import dp_xgboost
+
+        return dp_xgboost
+    import mbi
+    from lightgbm import LGBMClassifier
+
+    return mbi, LGBMClassifier
 
 
 def explainable(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares:
     """DP-EBM at one of its learning rates; bounds and kinds of features are told, categories it looks up."""
-    from interpret.privacy import DPExplainableBoostingClassifier
-
     rate = float(job["rival"].partition(" ")[2] or RATES[0])
     kinds = ["nominal" if named else "continuous" for named in job["categorical"]]
     bounds = {f"x{j}": (0, top) for j, top in enumerate(job["tops"]) if kinds[j] == "continuous"}
-    model = DPExplainableBoostingClassifier(
+    model = load(job["rival"])(
         feature_types=kinds, privacy_bounds=bounds, epsilon=job["epsilon"], delta=job["delta"],
         learning_rate=rate, n_jobs=1,
     )  # fmt: skip
@@ -64,10 +73,8 @@ def explainable(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Sh
 
 def forest(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares:
     """The forest of diffprivlib, its own depth, rows shuffled."""
-    from diffprivlib.models import RandomForestClassifier
-
     tops = np.array(job["tops"], float)
-    model = RandomForestClassifier(
+    model = load(job["rival"]).RandomForestClassifier(
         100, epsilon=job["epsilon"], bounds=(np.zeros(len(tops)), tops),
         classes=np.arange(job["n_labels"]), shuffle=True, random_state=job["seed"],
     )  # fmt: skip
@@ -77,18 +84,17 @@ def forest(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares:
 
 def logistic(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares:
     """Logistic regression of diffprivlib on one-hot public codes; a number is a part of its range."""
-    from diffprivlib.models import LogisticRegression
-
     norm = math.sqrt(X.shape[1])
-    model = LogisticRegression(epsilon=job["epsilon"], data_norm=norm, random_state=job["seed"])
+    model = load(job["rival"]).LogisticRegression(
+        epsilon=job["epsilon"], data_norm=norm, random_state=job["seed"]
+    )
     model.fit(_one_hot(X, job), y)
     return model.classes_, model.predict_proba(_one_hot(asked, job))
 
 
 def boosted(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares:
     """Boosted trees of dp-xgboost, each on a sample of rows, which its documentation counts as privacy."""
-    import dp_xgboost
-
+    dp_xgboost = load(job["rival"])
     least, most = [0.0] * X.shape[1], [float(top) for top in job["tops"]]
     learnt = dp_xgboost.DMatrix(X, y, feature_min=least, feature_max=most)
     options = {
@@ -105,9 +111,8 @@ def boosted(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares
 def synthetic(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shares:
     """LightGBM on rows that MST made up: noisy counts of each column, and of pairs along a private tree."""
     import pandas
-    from lightgbm import LGBMClassifier
-    from mbi import Domain, LinearMeasurement, estimation
 
+    mbi, classifier = load(job["rival"])
     random = np.random.default_rng(job["seed"])
     rho = job["rho"] / 3
     columns = np.column_stack([_few_bins(X, job), y.astype(int)])
@@ -123,24 +128,24 @@ def synthetic(job: Job, X: np.ndarray, y: np.ndarray, asked: np.ndarray) -> Shar
     columns = np.column_stack([to[column] for to, column in zip(joined, columns.T, strict=True)])
     edges = _spanning(columns, singles, rho, random)
     names = [f"x{place}" for place in range(len(sizes))]
-    domain = Domain(names, [len(single) for single in singles])
-    measured = [LinearMeasurement(single, (name,), stddev=sigma)
+    domain = mbi.Domain(names, [len(single) for single in singles])
+    measured = [mbi.LinearMeasurement(single, (name,), stddev=sigma)
                 for name, single in zip(names, singles, strict=True)]  # fmt: skip
     sigma = math.sqrt(len(edges) / (2 * rho))
     for a, b in edges:
         counts = _pairs(columns, a, b, singles)
         noisy = counts + random.normal(scale=sigma, size=counts.shape)
-        measured.append(LinearMeasurement(noisy.ravel(), (names[a], names[b]), stddev=sigma))
-    model = estimation.MirrorDescent().estimate(domain, measured, iters=STEPS)
+        measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[a], names[b]), stddev=sigma))
+    model = mbi.estimation.MirrorDescent().estimate(domain, measured, iters=STEPS)
     made = model.synthetic_data(rows=len(y)).to_dict()
     learnt = pandas.DataFrame({name: np.asarray(made[name]) for name in names})
     told = np.column_stack([to[column] for to, column in zip(joined, _few_bins(asked, job).T, strict=False)])
     labels = learnt.pop(names[-1]).to_numpy()
     if len(np.unique(labels)) < 2:
         return np.unique(labels), np.ones((len(asked), 1))
-    classifier = LGBMClassifier(random_state=job["seed"], n_jobs=1, verbose=-1)
-    classifier.fit(learnt.to_numpy(float), labels)
-    return classifier.classes_, classifier.predict_proba(told.astype(float))
+    model = classifier(random_state=job["seed"], n_jobs=1, verbose=-1)
+    model.fit(learnt.to_numpy(float), labels)
+    return model.classes_, model.predict_proba(told.astype(float))
 
 
 def _few_bins(codes: np.ndarray, job: Job) -> np.ndarray:
@@ -194,7 +199,7 @@ def answer(job: Job) -> dict[str, Any]:
     try:
         with np.load(job["rows"]) as rows:
             X, y, asked = rows["X"], rows["y"], rows["asked"]
-        import_module(package(job["rival"])[0])  # loading is not timed
+        load(job["rival"])  # which is not timed
         begun = time.process_time()
         classes, told = LEARNERS[job["rival"]](job, X, y, asked)
         seconds = time.process_time() - begun
@@ -211,9 +216,9 @@ def examined(rivals: list[str]) -> dict[str, dict[str, str]]:
     """Versions of the rivals that are here, and what the import of the others prints."""
     versions, missing = {}, {}
     for rival in rivals:
-        module, distribution = package(rival)
+        distribution = next(found for begins, found in PACKAGES.items() if rival.startswith(begins))
         try:
-            import_module(module)
+            load(rival)
             versions[distribution] = version(distribution)
         except Exception as error:
             missing[rival] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
