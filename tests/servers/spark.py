@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,12 +34,17 @@ def started(master: str = "local-cluster[2,1,512]", folder: Path | None = None) 
     """A session; Spark's own files go into a folder."""
     from pyspark.sql import SparkSession
 
-    with java_home() as home:
+    with java_home() as home, _spark_home() as spark:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-        there = {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
+        there = {
+            "JAVA_HOME": str(home),
+            "SPARK_HOME": str(spark),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": path,
+        }
         there |= {"SPARK_LOCAL_IP": "127.0.0.1"}
         if folder is not None:
-            there |= {"SPARK_LOCAL_DIRS": str(folder), "SPARK_WORKER_DIR": str(folder)}
+            there |= {"SPARK_LOCAL_DIRS": str(folder)}
         with mock.patch.dict(os.environ, there):
             builder = SparkSession.builder.master(master).appName("privet's tests")
             for name, value in SETTINGS.items():
@@ -51,3 +57,15 @@ def started(master: str = "local-cluster[2,1,512]", folder: Path | None = None) 
                 yield session
             finally:
                 session.stop()
+
+
+@contextmanager
+def _spark_home() -> Iterator[Path]:
+    """The package's files under another folder: executors write beside them, and may not."""
+    import pyspark
+
+    with tempfile.TemporaryDirectory(prefix="spark-", ignore_cleanup_errors=True) as folder:
+        for part in Path(pyspark.__file__).parent.iterdir():
+            if part.name != "work":
+                (Path(folder) / part.name).symlink_to(part)
+        yield Path(folder)
