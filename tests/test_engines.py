@@ -229,6 +229,34 @@ def test_a_file_that_is_called_like_a_pattern_is_itself(name, rows, tmp_path):
     assert learner("majority-forest", str(path)) == learner("majority-forest", rows)
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "stream.arrow"])
+def test_a_file_of_many_small_groups_is_read_in_few_pieces(suffix, rows, tmp_path):
+    path, table = tmp_path / f"small.{suffix}", pa.Table.from_pandas(rows, preserve_index=False)
+    writers = {
+        "parquet": pa_parquet.ParquetWriter,
+        "arrow": pa.ipc.new_file,
+        "stream.arrow": pa.ipc.new_stream,
+    }
+    with writers[suffix](str(path), table.schema) as writer:
+        for first in range(0, len(rows), 2):
+            writer.write_table(table.slice(first, 2))
+    source = FileSource([path], SCHEMA)
+    pieces = list(source.read(SCHEMA.feature_names))
+    assert len(pieces) <= 1024 and sum(len(each) for piece in pieces for each in piece()) == len(rows)
+    assert learner("boosting", path) == learner("boosting", rows)
+
+
+def test_files_are_opened_as_often_as_they_have_to_be(rows, tmp_path, monkeypatch):
+    path, real, opened = write_parquet(rows, tmp_path), pa_parquet.ParquetFile, []
+    monkeypatch.setattr(
+        pa_parquet, "ParquetFile", lambda *a, **k: opened.append(k.get("metadata")) or real(*a, **k)
+    )
+    source = FileSource([path], SCHEMA)
+    monkeypatch.setattr(files, "ROWS", 1000)
+    assert sum(len(each) for piece in source.read(["age"]) for each in piece()) == len(rows)
+    assert len(opened) == 5 and None not in opened[1:]  # groups of 700 rows, two at a time
+
+
 def test_a_label_that_does_not_fit_is_the_owners_to_mend_and_costs_nothing(rows, tmp_path):
     rows = rows.assign(ill=[*rows["ill"][:-1], "perhaps"])
     behind = protected(write_parquet(rows, tmp_path))

@@ -27,6 +27,12 @@ SUFFIXES = (".parquet", *ARROW_SUFFIXES, *CSV_SUFFIXES)
 ROWS = 1 << 17
 """Rows of a table at most; of text, the least that are worth another thread."""
 
+PIECES = 1 << 10
+"""Of a file of Arrow at most: each opens it anew."""
+
+MAGIC = b"ARROW1"
+"""How files of Arrow begin that are no streams."""
+
 FAULTS = (pa.ArrowException, OSError)
 
 
@@ -67,8 +73,9 @@ class FileSource:
         first: dict[str, Any] = {}
         for path, names in zip(self._paths, self._kept_names, strict=True):
             require_columns(names, columns)
+            kinds = None if self._suffix in CSV_SUFFIXES else self._declared(path)
             for name in columns:
-                kind = self._type(path, name)
+                kind = None if kinds is None else kinds.field(name).type
                 if first.setdefault(name, kind) != kind:
                     raise DataError(
                         f"column {name!r} of {path.name!r} has another type than in other files.",
@@ -106,9 +113,6 @@ class FileSource:
             return csv_names(self._text(path))
         return list(self._declared(path).names)
 
-    def _type(self, path: Path, name: str) -> Any:
-        return None if self._suffix in CSV_SUFFIXES else self._declared(path).field(name).type
-
     def _declared(self, path: Path) -> pa.Schema:
         read = pa_parquet.read_schema if self._suffix == ".parquet" else _arrow_schema
         return attempt(partial(read, path), FAULTS, damaged(path))
@@ -119,29 +123,41 @@ class FileSource:
             kinds = file.schema_arrow
             # Text stays the numbers that the file has for it, and what they stand for.
             coded = [name for name in columns if _is_text(kinds.field(name).type)]
-            groups = range(file.num_row_groups)
-        for group in groups:
-            yield partial(self._group, path, coded, group, columns)
+            footer = file.metadata  # that of many groups is long: it is read once
+        for groups in _together([footer.row_group(i).num_rows for i in range(footer.num_row_groups)]):
+            yield partial(self._groups, path, footer, coded, groups, columns)
 
-    def _group(
-        self, path: Path, coded: Sequence[str], group: int, columns: Sequence[str]
+    def _groups(
+        self, path: Path, footer: Any, coded: Sequence[str], groups: Sequence[int], columns: Sequence[str]
     ) -> Iterator[pa.Table]:
-        """Rows of a group, read as they are asked for: a group may be all of a file."""
-        opened = partial(pa_parquet.ParquetFile, path, read_dictionary=list(coded), buffer_size=1 << 20)
-        with attempt(opened, FAULTS, damaged(path)) as file:
-            batches = partial(file.iter_batches, ROWS, [group], columns=list(columns), use_threads=False)
+        """Rows of some groups, read as they are asked for: a group may be all of a file."""
+        how = {"read_dictionary": list(coded), "buffer_size": 1 << 20, "metadata": footer}
+        with attempt(partial(pa_parquet.ParquetFile, path, **how), FAULTS, damaged(path)) as file:
+            batches = partial(file.iter_batches, ROWS, list(groups), columns=list(columns), use_threads=False)
             yield from self._tables(path, attempt(batches, FAULTS, damaged(path)))
 
     def _arrow(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
-        def piece(number: int) -> list[pa.Table]:
-            with attempt(partial(_open_arrow, path, columns), FAULTS, damaged(path)) as file:
-                batch = attempt(partial(file.get_batch, number), FAULTS, damaged(path))
-                return [pa.Table.from_batches([batch]).select(list(columns))]
+        if attempt(partial(_is_stream, path), FAULTS, damaged(path)):
+            batches = self._streamed(path, columns)
+            yield from gathered(batches)
+            return
 
-        with attempt(partial(_open_arrow, path, columns), FAULTS, damaged(path)) as file:
-            numbers = range(file.num_record_batches)
-        for number in numbers:
-            yield partial(piece, number)
+        def piece(numbers: range) -> Iterator[pa.Table]:
+            with attempt(partial(_open_arrow, path), FAULTS, damaged(path)) as file:
+                batches = (file.get_batch(number).select(list(columns)) for number in numbers)
+                yield from self._tables(path, batches)
+
+        with attempt(partial(_open_arrow, path), FAULTS, damaged(path)) as file:
+            n_batches = file.num_record_batches
+        some = -(-n_batches // PIECES)  # of many batches, each of few rows
+        for first in range(0, n_batches, some or 1):
+            yield partial(piece, range(first, min(first + some, n_batches)))
+
+    def _streamed(self, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches that can only be read one after the other."""
+        with attempt(partial(pa.memory_map, str(path)), FAULTS, damaged(path)) as mapped:
+            stream = attempt(partial(pa.ipc.open_stream, mapped), FAULTS, damaged(path))
+            yield from (batch.select(list(columns)) for batch in self._each(path, stream))
 
     def _csv(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
         assert self._schema is not None
@@ -152,18 +168,36 @@ class FileSource:
         return text_file(path) if self._written is None else self._written.at(path)
 
     def _tables(self, path: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for piece in gathered(self._each(path, batches)):
+            yield from piece()
+
+    def _each(self, path: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         while (batch := attempt(partial(next, batches, None), FAULTS, damaged(path))) is not None:
-            yield pa.Table.from_batches([batch])
+            yield batch
+
+
+def _together(sizes: Sequence[int]) -> Iterator[range]:
+    """Groups one after the other, as many at a time as are worth another thread."""
+    first, held = 0, 0
+    for i, size in enumerate(sizes):
+        held += size
+        if held >= ROWS:
+            yield range(first, i + 1)
+            first, held = i + 1, 0
+    if first < len(sizes):
+        yield range(first, len(sizes))
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
     """Batches that come one after the other, as pieces that are worth another thread."""
     held: list[pa.RecordBatch] = []
+    n_rows = 0
     for batch in batches:
         held.append(batch)
-        if sum(map(len, held)) >= ROWS:
+        n_rows += len(batch)
+        if n_rows >= ROWS:
             yield partial(_as_tables, held)
-            held = []
+            held, n_rows = [], 0
     if held:
         yield partial(_as_tables, held)
 
@@ -224,10 +258,17 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _open_arrow(path: Path, columns: Sequence[str]) -> Any:
+def _open_arrow(path: Path) -> Any:
     return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
 def _arrow_schema(path: Path) -> pa.Schema:
     with pa.memory_map(str(path)) as mapped:
-        return pa.ipc.open_file(mapped).schema
+        opened = pa.ipc.open_stream if _is_stream(path) else pa.ipc.open_file
+        return opened(mapped).schema
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a file of Arrow was written as a stream, as some programs do."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) != MAGIC
