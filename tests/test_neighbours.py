@@ -8,17 +8,20 @@ The auditor looks at programs; this looks at each question by itself, by arithme
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from numba import typeof
 
-from privet import Budget, Categorical, Continuous, Date, Label, Ledger, Schema, Target
+from privet import Budget, Categorical, Continuous, Date, Label, Ledger, Schema, Target, compiled
 from privet.answers import Law
+from privet.data import Codes
 from privet.data.codes import code_dtype
-from privet.engines import Batch
+from privet.engines import Batch, MemoryEngine
 from privet.errors import QuestionError
 from privet.noise.bits import RowDraws
 from privet.noise.samplers import GAUSSIAN, LAPLACE
@@ -410,3 +413,35 @@ def test_every_question_is_tried():
 def test_a_row_moves_no_answer_further_than_was_paid_for(kind):
     random = np.random.default_rng(int.from_bytes(kind.method.encode()[-6:]))
     assert sum(check(kind, random) for _ in range(25)) >= 8
+
+
+@pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.method)
+def test_rows_do_not_decide_which_kernels_a_question_calls_nor_with_what_types(kind, monkeypatch):
+    """What is called for the first time is compiled, which takes seconds and leaves files."""
+    called = set()
+
+    def noting(call):
+        def noted(kernel, *arguments, room=tuple):
+            given = map(compiled._contiguous, (*room(), *arguments))
+            called.add((kernel, *(str(typeof(each)) for each in given)))
+            return call(kernel, *arguments, room=room)
+
+        return noted
+
+    for call in (compiled.run, compiled.total):
+        for module in list(sys.modules.values()):
+            if getattr(module, call.__name__, None) is call:
+                monkeypatch.setattr(module, call.__name__, noting(call))
+    schemas, make = MAKERS[kind]
+    for seed, cost in enumerate(COSTS[:2]):
+        schema = schemas[seed % len(schemas)]
+        question = make(schema, np.random.default_rng(seed))
+        cost, seen = cost.with_delta(DELTA) if kind.has_delta else cost, []
+        for n_rows in (0, 1, 600):
+            table = table_of(schema, np.random.default_rng(n_rows), n_rows)
+            codes = Codes(table.features, table.labels, table.texts)
+            account = Ledger().create("people", Budget(100, "0.5", "0.1"))
+            called.clear()
+            Protected(MemoryEngine(lambda codes=codes: codes), schema, account).ask(question, cost)
+            seen.append(set(called))
+        assert seen[0] == seen[1] == seen[2]
