@@ -65,7 +65,7 @@ TEXTS = [
     *("2020-01-01T00:30+01:00", "2020-01-01T00:30-0530", " 2020-01-01 ", "9999-12-31", "0001-01-01"),
 ]
 VALUES = [
-    *NAIVE, *AWARE, *ONLY_DAYS, *TEXTS, pd.NaT, pd.NA, float("nan"), np.datetime64("NaT"),
+    *NAIVE, *AWARE, *ONLY_DAYS, *TEXTS, pd.NaT, pd.NA, float("nan"), np.datetime64("NaT", "s"),
     NOON.replace(tzinfo=INDIA), pd.Timestamp(NOON), pd.Timestamp(NOON, tz="Asia/Tokyo"),
     np.str_("2020-01-05"),
     np.datetime64("2020-01-05"), np.datetime64("2020-01-05T12", "h"), np.datetime64("2020-01", "M"),
