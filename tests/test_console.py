@@ -292,6 +292,8 @@ def test_a_plan_offers_what_fits_its_kind(served):
         )
         assert "boosting</option>" in fit and "More about boosting" in fit and 'name="p.passes"' in fit
         assert "noisy moments</option>" in ask and 'name="where"' in ask and 'name="where"' not in fit
+        empty = client.get("/tables/visits/plan?kind=ask&what=noisy_moments&epsilon=0.1").text
+        assert "column is left open" in empty
         assert "auc</option>" in score and "rmse" not in score and 'name="model"' in score
         odd = client.get("/tables/visits/plan?kind=fit&what=<b>&epsilon=0.1").text
         assert "there is no learner" in odd and "<b>&" not in odd

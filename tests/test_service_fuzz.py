@@ -18,8 +18,12 @@ CANARY = "canary-7261"
 """A value of rows, unknown to the schema: no answer may hold it."""
 
 KNOWN = {"table": "visits", "name": "patients", "analyst": "bob"}
-DEADLY = {("delete", "/api/v1/members/{member}"), ("delete", "/api/v1/tokens/{token}")}
-"""What could end whoever asks."""
+DEADLY = {
+    ("delete", "/api/v1/members/{member}"),
+    ("delete", "/api/v1/tokens/{token}"),
+    ("delete", "/api/v1/tables/{table}"),
+}
+"""What could end whoever asks, or what is asked."""
 
 SETTINGS = settings(
     max_examples=EXAMPLES,

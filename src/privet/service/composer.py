@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -36,6 +36,8 @@ class FormField:
     options : sequence of (value, text)
     value : sequence of str
         What is chosen.
+    needed : bool
+        Whether nothing can be asked without it.
     """
 
     name: str
@@ -44,6 +46,7 @@ class FormField:
     kind: str
     options: Sequence[tuple[str, str]] = ()
     value: Sequence[str] = field(default_factory=list)
+    needed: bool = False
 
 
 def _given(request: Request) -> dict[str, list[str]]:
@@ -65,9 +68,13 @@ def form_fields(kind: str, what: str, learner: Any, schema: Schema, given: Given
         taken.sort(key=lambda each: each[0] in LATER)
         return [_of_learner(*each, given.get(each[0], [])) for each in taken if each[0] not in OWN]
     if kind == "ask" and what in ASKS:
-        names = [each.name for each in fields(ASKS[what]) if each.name not in OWN]  # type: ignore[arg-type]
+        asked: Any = ASKS[what]
         columns = [(each.name, each.name) for each in (*schema.features, schema.label)]
-        return [_of_question(name, columns, given.get(name, [])) for name in names]
+        return [
+            _of_question(each.name, columns, given.get(each.name, []), each.default is MISSING)
+            for each in fields(asked)
+            if each.name not in OWN
+        ]
     return []
 
 
@@ -95,12 +102,15 @@ TAKEN = {
 }
 
 
-def _of_question(name: str, columns: Sequence[tuple[str, str]], value: Sequence[str]) -> FormField:
+def _of_question(
+    name: str, columns: Sequence[tuple[str, str]], value: Sequence[str], needed: bool
+) -> FormField:
     kind, told = TAKEN.get(name, ("text", ""))
     options = columns if kind == "ticks" else [("", "–"), *columns]
     if kind == "flag":
         options = _choices(["true", "false"], "false if left out")
-    return FormField(name, _words(name), told, kind, () if kind in ("number", "lines") else options, value)
+    options = () if kind in ("number", "lines") else options
+    return FormField(name, _words(name), told, kind, options, value, needed)
 
 
 def _choices(values: Sequence[str], usual: str) -> list[tuple[str, str]]:
@@ -118,6 +128,8 @@ def request_of(form: Mapping[str, str], taken: Sequence[FormField]) -> dict[str,
         name: form[name].strip() for name in OWN if name == "epsilon" or form[name].strip()
     }
     for each in taken:
+        if each.needed and not each.value:
+            raise ServiceError(f"{each.label.lower()} is left open.", "fill it in.")
         if each.value:
             params[each.name] = _read(each)
     return {"kind": form["kind"], "what": form["what"], "params": params}
