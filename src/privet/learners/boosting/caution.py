@@ -1,4 +1,4 @@
-"""How sure of labels a model should be: one factor for all its scores, by how often it is right.
+"""How sure of several labels a model should be: one factor for all its scores, by how often it is right.
 
 Steps that are safe wherever rows are leave scores too close together where labels are told apart easily, and
 too far apart where noise is much of what was learnt. By how much, one count at the end can tell.
@@ -25,8 +25,8 @@ from privet.schema import Schema
 SHARES = (Fraction(1, 100), Fraction(1, 50), Fraction(1, 25))
 """What the question may have: the first that tells enough."""
 
-SEVERAL_ROWS, ROWS_OF_TWO = (120, 60, 20), (120, 30, 30)
-"""Rows by deviation of a number's noise from which on each of them does, for several labels and for two."""
+LEAST_ROWS = (120, 60, 20)
+"""Rows by deviation of a number's noise from which on each of them does."""
 
 FEWEST_PASSES = 4
 """Questions after the labels, when their number is limited, of which this may be one."""
@@ -34,8 +34,8 @@ FEWEST_PASSES = 4
 FACTORS = np.geomspace(0.4, 4.0, 93)
 """By which scores may be multiplied."""
 
-SPREAD, OF_TWO = 0.35, 0.2
-"""Deviation of the logarithm of the right factor before the rows are asked, and its mean for two labels."""
+SPREAD = 0.35
+"""Deviation of the logarithm of the right factor, about 0, before the rows are asked."""
 
 OPTIMISM, OF_SHAPES = 0.75, 32
 """How far rows that taught a model flatter it: the slope that is no more than that, for a leaf of a round's
@@ -55,16 +55,11 @@ SUREST = 12.0
 
 
 def caution_share(purse: Purse, n_rows: float, loss: Loss, passes: int | None) -> Fraction:
-    """Share of the question, or 0 where the answer would be noise.
-
-    Of two labels of which one is rare it would say how rare, which is known better already.
-    """
+    """Share of the question, or 0 where there are no several labels or the answer would be noise."""
     too_few = passes is not None and passes < FEWEST_PASSES
-    if isinstance(loss, Numbers) or loss.n_labels < 2 or too_few:
+    if isinstance(loss, Numbers) or loss.n_labels <= 2 or too_few:
         return Fraction(0)
-    if loss.n_labels == 2 and loss.balance < 1:
-        return Fraction(0)
-    for share, least in zip(SHARES, ROWS_OF_TWO if loss.n_labels == 2 else SEVERAL_ROWS, strict=True):
+    for share, least in zip(SHARES, LEAST_ROWS, strict=True):
         if n_rows * loss.balance >= least * sd_of(SureRows.plan(purse.cost(share))):
             return share
     return Fraction(0)
@@ -92,12 +87,7 @@ def sharpened(
 
 
 def _sureness(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds of each row's likeliest label, and the logarithm of how many others share the rest.
-
-    Of two labels its score, which is not their log-odds: see `Labels.share_of`.
-    """
-    if scores.shape[1] == 1:
-        return np.abs(scores[:, 0]), np.zeros(len(scores))
+    """Log-odds of each row's likeliest label, and the logarithm of how many others share the rest."""
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares = np.sort(shares / shares.sum(axis=1, keepdims=True), axis=1)
     rest = np.maximum(shares[:, :-1], 1e-300)
@@ -141,7 +131,7 @@ def factor_by(
     unsure = (share * (1 - share)) @ rows / max(rows.sum(), 1.0)
     slope = (up * right - down * wrong) @ away - 4 * OPTIMISM * (n_leaves + OF_SHAPES) * unsure
     spread = rows * share * (1 - share) * (up + down) ** 2 + sd**2 * (up**2 + down**2)
-    logs, likely = np.log(FACTORS), OF_TWO if loss.n_labels == 2 else 0.0
-    odds = -0.5 * (slope**2 / (spread @ away**2 + 1e-9) + ((logs - likely) / SPREAD) ** 2)
+    logs = np.log(FACTORS)
+    odds = -0.5 * (slope**2 / (spread @ away**2 + 1e-9) + (logs / SPREAD) ** 2)
     odds = np.exp(odds - odds.max())
     return float(np.exp(odds @ logs / odds.sum()))
