@@ -17,6 +17,9 @@ from privet.data import encode, open_table
 from tests.servers.postgres import PASSWORD, started
 
 LEARNERS = ("majority-forest", "count-forest", "boosting")
+OTHERS = ("greedy-forest", "greedy-tree", "counting-tree")
+"""From memory and from Parquet alone."""
+
 NAMES = ("ExtraTrees", "HistGradientBoosting", "LightGBM", "diffprivlib", "DP-EBM")
 LARGEST_POSTGRES = 1_000_000
 SIZES, QUICK_SIZES = (100_000, 1_000_000), (2_000, 20_000)
@@ -71,17 +74,19 @@ def _folder() -> Iterator[Path]:
 
 def _ours(n: int, path: Path, folder: Path) -> list[dict]:
     places = {"memory": str(path), "parquet": str(path)}
+    rows = [row for learner in OTHERS for row in _fits(learner, n, places)]
     places["duckdb"] = made_places.write_duckdb(path, folder / f"{n}.db")
-    rows = [row for learner in LEARNERS for row in _fits(learner, n, places)]
+    rows += [row for learner in LEARNERS for row in _fits(learner, n, places)]
     if n <= LARGEST_POSTGRES:
-        with started() as server, _password():
+        with started() as server, password():
             places = {"memory": str(path), "postgresql": made_places.write_postgres(path, server, "rows")}
             rows += [row for learner in LEARNERS for row in _fits(learner, n, places)[1:]]
     return rows
 
 
 @contextmanager
-def _password() -> Iterator[None]:
+def password() -> Iterator[None]:
+    """The server's, in the environment."""
     os.environ["PGPASSWORD"] = PASSWORD
     try:
         yield
@@ -95,10 +100,11 @@ def _fits(learner: str, n: int, places: dict[str, str]) -> list[dict]:
         found = ask_fresh("bench.engines_job", {"learner": learner, "engine": engine, "table": table}, {})
         rows.append({"fit": learner.removesuffix("-forest"), "place": engine, "rows": n, **_told(found)})
         memory = rows[0]
+        if found["model"] != memory.setdefault("model", found["model"]):
+            raise AssertionError(f"{learner} is another model from {engine} than from memory")
         rows[-1] |= {
             "x": rows[-1]["busy"] / memory["busy"],
             "later": _ratio(rows[-1]["passes"], memory["passes"]),
-            "same": "yes" if found["model"] == memory.setdefault("model", found["model"]) else "NO",
         }
     return [{name: value for name, value in row.items() if name != "model"} for row in rows]
 
@@ -126,7 +132,7 @@ def _rivals(n: int, path: Path) -> list[dict]:
     for name in NAMES:
         found = ask_rivals("fit_one", {"rival": name, "upper": upper}, arrays)
         told = {"s": found["seconds"], "busy": found["busy"], "passes": None, "MB": found["peak_mb"]}
-        rows.append({"fit": name, "place": "codes", "rows": n, **told, "x": None, "later": None, "same": ""})
+        rows.append({"fit": name, "place": "codes", "rows": n, **told, "x": None, "later": None})
     return rows
 
 
@@ -138,7 +144,7 @@ def _grown(row: dict, rows: list[dict]) -> dict:
         if (other["fit"], other["place"]) == (row["fit"], row["place"]) and other["rows"] * 10 == row["rows"]
     ]
     grown = row["busy"] / tenth[0]["busy"] if tenth else None
-    shown = {name: row[name] for name in ("fit", "place", "rows", "s", "busy", "MB", "x", "later", "same")}
+    shown = {name: row[name] for name in ("fit", "place", "rows", "s", "busy", "MB", "x", "later")}
     return {**shown, "grown": grown}
 
 
@@ -148,6 +154,6 @@ def _notes() -> list[str]:
         "cache that is warm. s: with reading the file or table; busy: processor seconds of our "
         "process, not of a database's. MB: highest resident memory, about 350 of them imports.",
         "memory: the file is read whole first. x: busy beside memory's. later: of all passes but the "
-        "first. same: the model, bit for bit, under the same noise. grown: busy beside those of a tenth "
-        "of the rows.",
+        "first. The models are the same, bit for bit, under the same noise. grown: busy beside those of a "
+        "tenth of the rows.",
     ]
