@@ -30,6 +30,9 @@ FRACTION_BITS = 4
 CELLS_BESIDE_ZERO = 2047 << FRACTION_BITS
 """Cells of the whole line on each side of zero: the first bits of every finite float."""
 
+FARTHEST = 10.0**30
+"""Largest bound of a number to be predicted, and one over the narrowest range."""
+
 LARGEST = int(np.finfo(np.float64).max)
 """Of the numbers that a float holds."""
 
@@ -77,7 +80,8 @@ class Continuous:
             return
         if self.lower is None or self.upper is None:
             raise SchemaError(
-                f"feature {self.name!r} has one bound.", "state both, or none to have them found privately."
+                f"{self.role} {self.name!r} has one bound.",
+                "state both, or none to have them found privately.",
             )
         for bound in (self.lower, self.upper):
             if isinstance(bound, bool) or not isinstance(bound, int | float):
@@ -430,6 +434,18 @@ class Target(Continuous):
 
     missing: bool = field(default=False, init=False)
     role: ClassVar[str] = "target"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_open:
+            return
+        far, wide = max(abs(self.lower), abs(self.upper)), self.upper - self.lower
+        if far > FARTHEST or wide * FARTHEST < 1:
+            # Errors are squared, and forests keep single precision.
+            raise SchemaError(
+                f"target {self.name!r}: bounds are too large, or too close together, to tell errors by.",
+                "change its unit.",
+            )
 
     def value(self, cell: Any) -> Any:
         """Number that a cell, or a place between cells, stands for: the middle, of integers the integer."""

@@ -98,7 +98,9 @@ class NumberModel(ReleasedModel):
         codes = encode(open_table(source, self.schema), self.schema, numbers)
         true = self.schema.target.value(np.asarray(codes.labels, float))
         errors = true - row_numbers(self.predictor, codes.features, self.schema.target)
-        return float(1 - (errors**2).sum() / max(((true - true.mean()) ** 2).sum(), np.finfo(float).tiny))
+        spread = ((true - true.mean()) ** 2).sum()
+        # Numbers that are all the same: as scikit-learn has it.
+        return float(1 - (errors**2).sum() / spread) if spread else float(not errors.any())
 
     def predictions(self, source: Any) -> Predictions:
         """Numbers of all rows."""
