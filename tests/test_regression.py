@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,11 @@ from privet import (
 )
 from privet.cli.main import main
 from privet.engines import Batch
-from privet.learners.boosting.numbers import TAIL_FACTORS, likely_sizes, tail_factor
-from privet.privacy import Cost, Repeatable
+from privet.kernels import gradients as kernel
+from privet.learners.boosting.numbers import TAIL_FACTORS, Numbers, likely_sizes, tail_factor
+from privet.learners.boosting.plan import dealt, make_plan
+from privet.learners.purse import Purse
+from privet.privacy import Cost, Repeatable, in_sequence
 from privet.privacy.question import Terms
 from privet.privacy.questions.numbers import (
     BinResiduals,
@@ -38,6 +42,7 @@ from privet.privacy.questions.numbers import (
     LeafResiduals,
     ResidualRows,
     TargetRows,
+    numbers_by,
 )
 from tests.test_boosting_questions import leaf_of_row, plain_scores, random_additive
 
@@ -311,3 +316,86 @@ def test_no_answer_makes_a_plan_cost_more_than_there_is(epsilon, max_rows):
         protected = protect(rows, schema, account, mechanisms=Repeatable(seed))
         BoostingRegressor(epsilon, delta, random_state=0).fit(protected)
         BoostingRegressor(epsilon, delta).plan(schema, max_rows or 10 ** (seed + 1))
+
+
+@pytest.mark.parametrize("budget", [Budget(4), Budget(1, "1e-6", accounting="gdp")])
+def test_blocks_of_shapes_cost_and_tell_what_all_at_once_would(budget):
+    """In turn or at once: the same noise on every bin, and no more than was reserved."""
+    purse, loss = Purse.of(budget), Numbers.of(SCHEMA)
+    for n_features, n_asked, n_blocks in itertools.product((1, 3, 11), (1, 3, 10), (1, 2, 4, 30)):
+        plan = make_plan(10_000, n_features, loss, purse, Fraction(1, 50), width=Fraction(1, 100))
+        plan = replace(plan, blocks=n_blocks)
+        blocks = dealt(range(min(n_asked, n_features)), n_blocks)
+        assert sorted(itertools.chain(*blocks)) == list(range(min(n_asked, n_features)))
+        asked = plan.shape_charges(purse, [len(block) for block in blocks], loss)
+        assert len(asked) == plan.shape_passes * len(blocks) and len(blocks) <= n_blocks
+        at_once = loss.shape_kind.plan(purse.cost(plan.shape_pass_share), min(n_asked, n_features), 0)
+        for charge in asked:
+            assert charge.noise_sd == pytest.approx(at_once.noise_sd, rel=1e-3)
+        reserve = purse.cost(plan.shape_share)
+        assert not in_sequence(charge.cost for charge in asked).exceeds(reserve)
+
+
+def test_what_is_asked_of_a_model_is_what_was_asked_before(monkeypatch):
+    """Scores of rows are kept from question to question, of numbers as of labels."""
+    calls, run = [], kernel.run
+    monkeypatch.setattr(
+        kernel, "run", lambda loop, *rest, **k: (calls.append(loop), run(loop, *rest, **k))[1]
+    )
+    rows = people(20_000)
+    model = BoostingRegressor(4, 1e-6, schema=SCHEMA, random_state=0).fit(rows)
+    asked = [question["question"] for question in model.privacy_card_.questions]
+    assert asked.count("rows by leaf of oblivious trees") >= 3
+    passes = sum("residuals by bin" in question for question in asked)
+    # A model that says one number, twice at most, and every model whose shapes have changed.
+    assert calls.count(kernel._add_shapes) <= passes + 6
+
+
+def test_residuals_are_the_same_whether_scores_are_kept_or_not():
+    rng = np.random.default_rng(3)
+    additive = random_additive(rng, 2, 2, n_trees=9)
+    codes = rng.integers(3, size=(2, 500)).astype(np.uint8)
+    labels = rng.integers(TINY.target.n_cells, size=500).astype(np.uint16)
+    numbers, kept = numbers_by(TINY, 1.0), {}
+    for n_trees in (0, 4, 9):
+        part = replace(
+            additive,
+            features=additive.features[:n_trees],
+            turns=additive.turns[:, :n_trees],
+            leaves=additive.leaves[:n_trees],
+        )
+        alone, again = (kernel.residuals(part, codes, labels, numbers, place) for place in (None, kept))
+        np.testing.assert_array_equal(alone, again)
+        plain = [
+            TINY.target.value(int(y)) - plain_scores(part, c)[0] for c, y in zip(codes.T, labels, strict=True)
+        ]
+        np.testing.assert_allclose(alone, plain, atol=1e-9)
+
+
+def test_most_of_a_budget_is_not_spent_on_a_mean_while_more_may_be_told():
+    """Where the first answer leaves open whether rows are enough, a second one tells."""
+    rng, found = np.random.default_rng(0), []
+    schema = Schema([Continuous(f"x{j}", 0, 1) for j in range(6)], Target("y", 0, 2))
+    for seed in range(5):
+        X = rng.random((2800, 6))
+        y = X[:, 0] + X[:, 1] ** 2
+        found.append(BoostingRegressor(0.1, 1e-6, schema=schema, random_state=seed).fit(X, y).score(X, y))
+    assert sorted(found)[2] > 0.15, found
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, 1e31), (-1e300, 1), (0, 1e-31)])
+def test_bounds_that_errors_could_not_be_told_by_are_refused(lower, upper):
+    with pytest.raises(SchemaError, match="target 'y'"):
+        Target("y", lower, upper)
+    assert Continuous("x", 0, 1e300).upper == 1e300  # of a feature nothing is squared
+
+
+def test_a_number_that_is_always_the_same_has_a_score():
+    rows = people(3000).assign(price=50.0)
+    model = BoostingRegressor(1, schema=SCHEMA).fit(rows)
+    assert model.model_.score(rows) == 0.0
+
+
+def test_one_bound_of_a_target_is_refused_by_its_name():
+    with pytest.raises(SchemaError, match="target 'y' has one bound"):
+        Target("y", 0)

@@ -256,9 +256,12 @@ def whole_residuals(additive: Additive, codes: np.ndarray, labels: np.ndarray, g
     return np.where(units == units, np.clip(units, -grid.bound, grid.bound), 0).astype(np.int64)
 
 
-def residuals(additive: Additive, codes: np.ndarray, labels: np.ndarray, numbers: Numbers) -> np.ndarray:
+def residuals(
+    additive: Additive, codes: np.ndarray, labels: np.ndarray, numbers: Numbers, kept: Kept = None
+) -> np.ndarray:
     """How far the number of each row is above its score, in widths, ``(rows,)``; not clipped."""
-    scores = score(additive, codes)[:, 0]
+    additive, codes = _binned(additive, codes, kept)
+    scores = _settled_scores(additive, 0, codes, kept)[:, 0] + additive.intercept[0]
     with np.errstate(all="ignore"):
         return np.asarray(numbers.first + numbers.step * labels - numbers.per_score * scores)
 

@@ -28,7 +28,7 @@ from privet.learners.boosting.merge import Part
 from privet.learners.boosting.monotone import Monotone, told
 from privet.learners.boosting.numbers import Numbers, mean_share, width_charges, width_share
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings, rest
-from privet.learners.boosting.plan import Plan, whole_plan
+from privet.learners.boosting.plan import Plan, dealt, whole_plan
 from privet.learners.boosting.shapes import (
     InterceptFilter,
     ShapePrior,
@@ -55,6 +55,9 @@ from privet.privacy.questions.finding import RangeRows
 from privet.structure import Additive
 
 Answer = TypeVar("Answer")
+
+DECIDING = Fraction(1, 10)
+"""The most share of a count of the rows that is to tell whether anything but a mean can be learnt."""
 
 SURE = 2.0
 """Deviations of noise that a number of rows surely differs by at most."""
@@ -175,8 +178,11 @@ class Fit:
         totals, spent = self._open()
         while True:
             self.loss = self.loss.told(totals, self._n_rows(totals))
-            if not (share := further_share(self.purse, self._surely(totals), n_features, self.loss, spent)):
+            share = further_share(self.purse, self._surely(totals), n_features, self.loss, spent)
+            if not share:
                 break
+            if self._undecided(totals) and spent < DECIDING:
+                share = min(share, DECIDING)
             self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent = totals.merge(self._count_labels(share)), spent + share
         return totals, spent
@@ -196,6 +202,13 @@ class Fit:
         if not self.loss.finds_width:
             return n_rows
         return max(n_rows - SURE * sqrt(self.loss.n_columns) * totals.sd, 1.0)
+
+    def _undecided(self, totals: Totals) -> bool:
+        """Of numbers, whether there may be rows enough for more than a mean, but not surely."""
+        told = [
+            width_share(self.purse, n, self.loss, None) for n in (self._n_rows(totals), self._surely(totals))
+        ]
+        return bool(told[0]) and not told[1]
 
     def _about_mean(
         self, totals: Totals, spent: Fraction, passes: int | None
@@ -275,31 +288,43 @@ class Fit:
         """Passes over the shapes: noisy gradients by bin, a step of every asked shape."""
         asked = shapes.stronger(plan.least_energy)
         self._narrow(additive, plan.width_share * plan.narrows, n_rows)
-        sd = self._gradient_sd(len(asked), plan.shape_pass_share)
-        asked_margins = [margins[j] for j in asked]
-        steps = ShapeSteps(
-            asked_margins,
-            first_step(margins, start, shapes, asked, start_length(shapes, plan.overlap), sd),
-            start.curvature,
-            shapes.scales[asked],
-            sd,
-            plan.shape_passes,
-            plan.shape_step,
-            plan.adapt_step,
-        )
-        where = [additive.bins.slices[j] for j in asked]
-        unit = self._gradient_step(self.loss.shape_kind, len(asked), plan.shape_pass_share)
+        # The strongest in different blocks: where they repeat each other, one hears what the other has said.
+        strongest = sorted(asked, key=lambda j: -shapes.energy[j])
+        blocks = [sorted(block) for block in dealt(strongest, plan.blocks)]
+        if plan.blocks > 1:
+            questions = plan.shape_charges(self.purse, [len(block) for block in blocks], self.loss)
+            self.protected.refine([*questions, *plan.later(self.purse, self.loss)])
+        shares = plan.block_shares([len(block) for block in blocks])
+        length = start_length(shapes, plan.overlap)
+        stages = []
+        for block, share in zip(blocks, shares, strict=True):
+            sd = self._gradient_sd(len(block), share)
+            own, last = [margins[j] for j in block], first_step(margins, start, shapes, block, length, sd)
+            steps = (sd, plan.shape_passes, plan.shape_step, plan.adapt_step)
+            stages.append(ShapeSteps(own, last, start.curvature, shapes.scales[block], *steps))
         for _ in range(plan.shape_passes):
-            noisy = self._ask_sums(self.loss.bin_gradients(additive, asked), plan.shape_pass_share)
-            pooled, moves = steps.take([noisy[place] for place in where])
-            values = additive.shapes.copy()
-            for place, move in zip(where, moves, strict=True):
-                values[place] += move
-            moved = spread([margin.shares for margin in asked_margins], moves)
-            change = intercept.step(pooled, steps.sum_variance, moved, unit)
-            stepped = replace(additive, shapes=values, intercept=additive.intercept + change)
-            additive = self.monotone.shaped(stepped)
+            for block, share, stage in zip(blocks, shares, stages, strict=True):
+                additive = self._shape_pass(additive, block, share, stage, intercept)
         return additive
+
+    def _shape_pass(
+        self,
+        additive: Additive,
+        block: list[int],
+        share: Fraction,
+        steps: ShapeSteps,
+        intercept: InterceptFilter,
+    ) -> Additive:
+        """One step of some shapes."""
+        where = [additive.bins.slices[j] for j in block]
+        noisy = self._ask_sums(self.loss.bin_gradients(additive, block), share)
+        pooled, moves = steps.take([noisy[place] for place in where])
+        values = additive.shapes.copy()
+        for place, move in zip(where, moves, strict=True):
+            values[place] += move
+        unit = self._gradient_step(self.loss.shape_kind, len(block), share)
+        change = intercept.step(pooled, steps.sum_variance, steps.spread(moves), unit)
+        return self.monotone.shaped(replace(additive, shapes=values, intercept=additive.intercept + change))
 
     def _fit_trees(
         self,
@@ -335,7 +360,7 @@ class Fit:
     ) -> tuple[Additive, LeafSteps]:
         rows_share, gradients_share = plan.leaf_shares(self.purse)
         sd = self.loss.gradient_unit * sd_of(plan.leaf_gradients(self.purse, self.loss))
-        noisy_rows = self._ask(LeafRows(additive, plan.n_trees), rows_share)
+        noisy_rows = self._ask(LeafRows(self.loss.released(additive), plan.n_trees), rows_share)
         steps = LeafSteps(noisy_rows.values, n_rows, sd, plan, self.purse, self.loss)
         sum_variance = sd**2 * (1 << plan.depth) / plan.n_trees
         unit = self._gradient_step(self.loss.leaf_kind, plan.n_trees, gradients_share)

@@ -128,6 +128,10 @@ class Labels:
         """The question of a pass over trees."""
         return LeafGradients(additive, n_trees)
 
+    def released(self, additive: Additive) -> Additive:
+        """A model as it is asked about, and released."""
+        return additive
+
     def start(self, totals: Totals, n_rows: float) -> Start:
         """Where boosting starts."""
         return Start.of(class_shares(totals, n_rows), totals.sd / n_rows)

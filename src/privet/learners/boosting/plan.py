@@ -18,15 +18,19 @@ tables), and says what became better and worse.
   where the curvature is right (see `Labels.curvature`).
 - Trees: 64 with a δ, since noise adds up slowly; few and shallow in pure ε, deeper with the evidence, so
   that a leaf keeps about 40 (δ) or 100 rows.
+- Numbers in pure ε: two to four trees a round, one round after the other, and shapes in blocks (`dealt`),
+  found on the tables of ``bench regression``: what is asked in turn costs what it costs at once.
 - Prior scales of leaves, powers of energies and pulls are as first found; the benches above were not run
   over them one by one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, log2, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +59,27 @@ WIDEST_SD = sqrt(WIDEST_VARIANCE)
 
 FEW_FOR_TREES = 150
 """Evidence below which a number's shapes are asked twice and trees not at all: they would fit noise."""
+
+SHAPES = "passes over shapes, dealt out by what was found"
+
+ROWS_OF_A_ROUND, FEWEST_ROUNDS = 1000, 2
+"""Rows times ε that a round of a number's trees takes in pure ε, and the least rounds that there are."""
+
+PURE_SIZES: Sequence[tuple[int, str, dict[str, Any]]] = (
+    (0, "0.4", {"blocks": 4, "rounds": 12, "tree_passes": 1, "n_trees": 2, "depth": 5, "tree_step": 1.2}),
+    (
+        50_000,
+        "0.5",
+        {"blocks": 4, "rounds": 12, "tree_passes": 1, "n_trees": 4, "depth": 6, "tree_step": 1.8},
+    ),
+    (
+        300_000,
+        "0.5",
+        {"blocks": 2, "rounds": 4, "tree_passes": 2, "n_trees": 16, "depth": 7, "tree_step": 2.5},
+    ),
+)
+"""From so many rows times ε on: the share of trees, and sizes, rounds the most there are. Where rows are many
+every round and block is a pass over them that takes its time, and noise is small either way."""
 
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
@@ -92,6 +117,8 @@ class Plan:
         the one how far a start can be trusted, and of the one how sure several labels should be told.
     n_ranges : int
         How many ranges the second of these is about.
+    blocks : int
+        Parts that shapes are dealt out to, asked one after another in every pass.
     """
 
     bin_share: Fraction
@@ -118,21 +145,55 @@ class Plan:
     n_ranges: int = 0
     start_share: Fraction = Fraction(0)
     caution_share: Fraction = Fraction(0)
+    blocks: int = 1
 
-    def charges(self, purse: Purse, n_features: int, loss: Loss) -> list[Charge]:
-        """Every question after the labels, in order, were every shape asked in every pass."""
-        width = width_charges(purse, self.width_share)
+    def charges(self, purse: Purse, n_features: int, loss: Loss, shown: bool = False) -> list[Charge]:
+        """Every question after the labels, in order, were every shape asked in every pass.
+
+        Blocks of shapes are dealt out when it is known which are asked: until then they are one reserve,
+        unless the plan is to be ``shown``.
+        """
         zoom = [RangeRows.plan(purse.cost(self.zoom_share), self.n_ranges)] if self.zoom_share else []
-        narrow = width if self.narrows else []
         charges = [*zoom, loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
         if self.shape_passes:
-            shapes = loss.shape_kind.plan(purse.cost(self.shape_pass_share), n_features, loss.n_labels)
-            charges += [*narrow, *[shapes] * self.shape_passes]
+            sizes = [len(block) for block in dealt(range(n_features), self.blocks)]
+            reserve = [Charge(SHAPES, purse.cost(self.shape_share))]
+            asked = self.shape_charges(purse, sizes, loss) if shown or self.blocks == 1 else reserve
+            charges += [*self._narrowing(purse), *asked]
+        return [*charges, *self.later(purse, loss)]
+
+    def shape_charges(self, purse: Purse, sizes: Sequence[int], loss: Loss) -> list[Charge]:
+        """All passes over the shapes, in blocks of some sizes."""
+        shares = self.block_shares(sizes)
+        one = [
+            loss.shape_kind.plan(purse.cost(share), size, loss.n_labels)
+            for size, share in zip(sizes, shares, strict=True)
+        ]
+        return one * self.shape_passes
+
+    def later(self, purse: Purse, loss: Loss) -> list[Charge]:
+        """Every question after the shapes."""
+        charges = []
         if self.rounds:
             passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
-            charges += [*narrow, *[self.leaf_rows(purse), *passes] * self.rounds]
-        last = start_charge(purse, loss, self.start_share) + caution_charge(purse, self.caution_share)
-        return [*charges, *last, *width]
+            charges += [*self._narrowing(purse), *[self.leaf_rows(purse), *passes] * self.rounds]
+        return [
+            *charges,
+            *start_charge(purse, loss, self.start_share),
+            *caution_charge(purse, self.caution_share),
+            *width_charges(purse, self.width_share),
+        ]
+
+    def block_shares(self, sizes: Sequence[int]) -> list[Fraction]:
+        """Share of a pass over each block of shapes.
+
+        In either law noise is then what it is where all are asked at once: L1 norms add up, and so do
+        squared L2 norms.
+        """
+        return [self.shape_pass_share * size / sum(sizes) for size in sizes]
+
+    def _narrowing(self, purse: Purse) -> list[Charge]:
+        return width_charges(purse, self.width_share) if self.narrows else []
 
     @property
     def widths(self) -> int:
@@ -167,6 +228,12 @@ class Plan:
         weight = Fraction(1, 2) if purse.pure else Fraction(1, 4)
         unit = self.tree_share / (max(self.rounds, 1) * (self.tree_passes + weight))
         return unit * weight, unit
+
+
+def dealt(features: Sequence[int], n_blocks: int) -> list[list[int]]:
+    """Features in at most so many blocks, dealt out in turn."""
+    n_blocks = min(n_blocks, len(features))
+    return [list(features[first::n_blocks]) for first in range(n_blocks)]
 
 
 def make_plan(
@@ -233,6 +300,8 @@ def _within(plan: Plan, passes: int) -> Plan:
 
     Fewer steps are longer ones.
     """
+    if plan.shape_passes * plan.blocks + plan.rounds * (1 + plan.tree_passes) > passes:
+        plan = replace(plan, blocks=1)
     if plan.shape_step and not plan.shape_passes and passes == 1:
         # Too few for a round of trees, which takes its place: one pass over the shapes.
         plan = replace(plan, rounds=0, shape_passes=1, shape_share=plan.tree_share, shape_step=LONGEST_STEP)
@@ -308,6 +377,9 @@ def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan
     )
     if evidence < 100:
         return plan
+    if loss.finds_width:
+        plan = replace(plan, least_energy=0.03 if evidence < 4000 else 0.0)
+        return _pure_numbers(plan, n_rows, purse)
     plan = _pure_binary(plan, evidence) if loss.n_labels <= 2 else _pure_several(plan, evidence)
     deepest = floor(log2(max(n_rows / 100, 1)))
     return replace(plan, depth=max(min(plan.depth, deepest), 2))
@@ -327,6 +399,17 @@ def _pure_binary(plan: Plan, evidence: float) -> Plan:
         plan, shape_share=shapes, tree_share=trees, rounds=4, tree_passes=passes, n_trees=n_trees,
         depth=depth, tree_scale=0.5, pull=10.0,
     )  # fmt: skip
+
+
+def _pure_numbers(plan: Plan, n_rows: float, purse: Purse) -> Plan:
+    """Few trees a round and many rounds: L1 norms add up over trees, whether asked at once or in turn."""
+    rows = n_rows * purse.strength
+    share, sizes = [(share, sizes) for least, share, sizes in PURE_SIZES if rows >= least][-1]
+    rounds = int(np.clip(round(rows / ROWS_OF_A_ROUND), FEWEST_ROUNDS, sizes["rounds"]))
+    depth = min(sizes["depth"], max(floor(log2(max(n_rows / 100, 1))), 2))
+    _, shape_share, tree_share = _shares("0.4", share)
+    plan = replace(plan, shape_share=shape_share, tree_share=tree_share, tree_scale=0.5, pull=10.0)
+    return replace(plan, **{**sizes, "rounds": rounds, "depth": depth})
 
 
 def _pure_several(plan: Plan, evidence: float) -> Plan:

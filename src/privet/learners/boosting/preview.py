@@ -43,7 +43,7 @@ def preview(
         labels, spent = [*labels, *more], spent + share
         passes = passes if passes is None else max(passes - len(more), 1)
     plan = whole_plan(n_rows, schema, loss, purse, spent, passes, settled is not None, started)
-    charges = [*labels, *plan.charges(purse, n_features, loss)]
+    charges = [*labels, *plan.charges(purse, n_features, loss, shown=True)]
     return FitPlan(
         "boosting",
         budget,

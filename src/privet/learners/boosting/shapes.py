@@ -353,6 +353,10 @@ class ShapeSteps:
             move - back * last for move, last in zip(moves, earlier.moves, strict=True)
         ]
 
+    def spread(self, moves: Sequence[np.ndarray]) -> float:
+        """Deviation over the rows of the sum of some moves, were they independent."""
+        return spread([margin.shares for margin in self._margins], moves)
+
     def _look_back(self, centred: list[np.ndarray]) -> float:
         """Secant: change the length by the slope that is left; the part of the last step to take back."""
         last, first = self._last, self._first

@@ -174,7 +174,7 @@ class ResidualRows(Counts):
 
     def tally(self, batch: Batch, terms: Terms) -> np.ndarray:
         numbers = numbers_by(terms.schema, 1.0)
-        sizes = np.abs(kernel.residuals(self.additive, batch.features, batch.labels, numbers))
+        sizes = np.abs(kernel.residuals(self.additive, *batch[:2], numbers, batch.kept))
         # What is undefined sorts behind all edges: into the last cell.
         cells = np.searchsorted(np.array(self.edges, float), sizes, side="right")
         return np.bincount(cells, minlength=len(self.edges) + 1)
