@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -150,6 +151,50 @@ def test_the_schema_decides_which_forest_is_learnt(tmp_path, monkeypatch, capsys
         CountForestClassifier(schema=SCHEMA).fit(people(100))
     with pytest.raises(SchemaError):
         CountForestRegressor(schema=replace(SCHEMA, label=Schema.from_dict(LABELS).label)).fit(people(100))
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_batches_add_up_in_the_trees_of_the_first(delta, tmp_path):
+    """Rows, noise and exposure: in sequence, or in parallel where nobody is in two batches."""
+    first, second, fresh = people(2000), people(6000, seed=1), people(4000, seed=2)
+    model = CountForestRegressor(0.5, delta, schema=SCHEMA, random_state=0).partial_fit(first, batch="may")
+    before = model.model_
+    assert model.partial_fit(second, batch="june") is model
+    after = model.model_
+    assert after.trees is before.trees and after.sd == pytest.approx(np.hypot(before.sd, after_noise(after)))
+    for rows, expected in ((before.rows, 2000), (after.rows, 8000)):
+        assert rows.sum(axis=(1, 2)).mean() == pytest.approx(expected, abs=600)
+    assert after.sizes.rows.sum() > before.sizes.rows.sum()
+    assert after.score(fresh) > before.score(fresh) - 0.05
+    assert after.card.epsilon == "0.5" and [b["batch"] for b in after.card.batches] == ["may", "june"]
+    model.model_.save(tmp_path / "m")
+    again = CountForestRegressor.from_model(load_model(tmp_path / "m"), epsilon=0.25, delta=delta)
+    again.partial_fit(second)
+    assert Fraction(again.privacy_card_.epsilon) == Fraction("0.75")
+    assert again.fit(first).privacy_card_.epsilon == "0.25"
+
+
+def after_noise(model) -> float:
+    """Noise of the last batch's rows, as its question states it."""
+    asked = model.card.questions[0]
+    cost = Cost.pure(asked["epsilon"]) if asked.get("epsilon") else Cost.zcdp(asked["rho"])
+    return LeafTargetRows.plan(cost, model.trees.n_trees).noise_sd
+
+
+def test_a_batch_is_charged_to_the_account_and_refused_where_it_does_not_fit():
+    ledger = Ledger()
+    account = ledger.create("people", Budget(2))
+    model = CountForestRegressor(1, schema=SCHEMA, account=account, n_trees=10).partial_fit(people(3000))
+    model.partial_fit(people(500, seed=5))
+    assert account.spent().epsilon <= 2 and account.spent().epsilon > 1.99
+    for changed in ({"n_trees": 11}, {"max_depth": 20}):
+        other = CountForestRegressor.from_model(model.model_, account=account, **changed)
+        with pytest.raises(QuestionError, match="cannot change between batches"):
+            other.partial_fit(people(100))
+    wider = replace(SCHEMA, label=replace(SCHEMA.target, upper=200))
+    with pytest.raises(SchemaError, match="another schema"):
+        CountForestRegressor.from_model(model.model_, schema=wider).partial_fit(people(100))
+    assert account.spent().epsilon <= 2
 
 
 LABELS = {

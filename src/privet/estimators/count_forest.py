@@ -10,24 +10,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from privet.errors import BudgetError, QuestionError
+from privet.estimators.batched import BatchedEstimator
 from privet.estimators.weighted import WeightedClassifier
 from privet.learners.count_forest import ROWS, CountForest
 from privet.model import CountForest as CountModel
-from privet.privacy import Account, Protected
-from privet.schema import Schema
+from privet.privacy import Protected
 from privet.structure import MultiwayTrees
 
 
 @dataclass(eq=False, repr=False)
-class CountForestClassifier(WeightedClassifier, CountForest):
+class CountForestClassifier(BatchedEstimator, WeightedClassifier, CountForest):
     __doc__ = CountForest.__doc__
-
-    _batch = None
-    _earlier = None
-
-    def fit(self, X: Any, y: Any = None, unit: Any = None) -> Self:
-        """Learn from rows, and forget what was learnt before."""
-        return self._fit_batch(X, y, unit, None, None)
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, unit: Any = None, batch: str | None = None
@@ -49,11 +42,7 @@ class CountForestClassifier(WeightedClassifier, CountForest):
         -------
         self
         """
-        if isinstance(X, Protected) and batch not in (None, X.batch_name):
-            raise QuestionError(
-                "protected rows carry the batch of their account.", "protect them with account.batch(name)."
-            )
-        return self._fit_batch(X, y, unit, batch, getattr(self, "model_", None))
+        return self._add_batch(X, y, unit, batch)
 
     @classmethod
     def from_model(cls, model: CountModel, **parameters: Any) -> Self:
@@ -87,27 +76,7 @@ class CountForestClassifier(WeightedClassifier, CountForest):
                 "an infinite epsilon is charged to no account: its answers are exact.",
                 "give a finite epsilon, or fit a table in hand without an account.",
             )
-        self._batch, self._earlier = batch, earlier
-        try:
-            return super().fit(X, y, unit)
-        finally:
-            self._batch = self._earlier = None
-
-    def _starts_anew(self) -> bool:
-        return self._earlier is None
-
-    def _payer(self, schema: Schema) -> Account:
-        account = super()._payer(schema)
-        if self._batch is None:
-            return account
-        if self.account is None:
-            # A ledger of this fit alone belongs to whoever fits.
-            account.ledger.declare_batch(account.name, self._batch)
-        return account.batch(self._batch)
-
-    def learn(self, protected: Protected, earlier: CountModel | None = None) -> CountModel:
-        """See `Learner.learn`."""
-        return super().learn(protected, earlier or self._earlier)
+        return super()._fit_batch(X, y, unit, batch, earlier)
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row; drawn by its weight where the way of voting says so."""

@@ -135,7 +135,7 @@ class CountForest(Learner):
         self.check_contract(protected.schema)
         if earlier is None:
             return super().learn(protected)
-        _check_contract(protected.schema, earlier.schema)
+        same_contract(protected.schema, earlier.schema)
         same = protected.schema.fingerprint == earlier.schema.fingerprint
         rows = protected if same else protected.under(earlier.schema)
         return self._learn(Given(rows, self.purse, self.stamp(rows)), earlier)
@@ -169,7 +169,7 @@ class CountForest(Learner):
         card = given.stamp(facts)
         if self.is_twin:
             card = replace(card, delta="0", private=False, caveats=[*card.caveats, NOT_PRIVATE])
-        card = replace(card, batches=[_history(protected.batch_name, card)])
+        card = replace(card, batches=[batch_of(protected.batch_name, card)])
         released = CountModel(trees, counts, variance, prior, self.voting, protected.schema, card)
         return released if earlier is None else added(earlier, released)
 
@@ -267,7 +267,7 @@ class CountForest(Learner):
 
     def _kept_shape(self, schema: Schema, earlier: CountModel) -> Shape:
         """Structure of the batches before: counts of another one could not be added to theirs."""
-        _check_contract(schema, earlier.schema)
+        same_contract(schema, earlier.schema)
         first = earlier.card.learner
         for name, given, kept in (
             ("n_trees", self.n_trees, earlier.trees.n_trees),
@@ -288,7 +288,7 @@ class CountForest(Learner):
         return default_trees(float(self.budget.epsilon), float(self.budget.delta))
 
 
-def _check_contract(schema: Schema, earlier: Schema) -> None:
+def same_contract(schema: Schema, earlier: Schema) -> None:
     """Refuse rows of another contract; under the same one they are read as the rows before them were."""
     if schema.declared.fingerprint != earlier.declared.fingerprint:
         raise SchemaError("this batch has another schema than those before.", "encode it alike.")
@@ -314,22 +314,27 @@ def added(earlier: CountModel, later: CountModel) -> CountModel:
     """Two releases of one structure, as one: counts add up, and so does their noise."""
     rows = [max(float(model.counts.sum()), 1.0) for model in (earlier, later)]
     prior = rows[0] * earlier.prior + rows[1] * later.prior
-    batches = [*earlier.card.batches, *later.card.batches]
-    epsilon, delta = (exposure(batches, name) for name in ("epsilon", "delta"))
-    card = replace(
-        later.card,
-        epsilon=epsilon,
-        delta=delta,
-        batches=batches,
-        private=earlier.card.private and later.card.private,
-        caveats=sorted({*earlier.card.caveats, *later.card.caveats}),
-    )
+    card = joined_card(earlier.card, later.card)
     return replace(
         later,
         counts=earlier.counts + later.counts,
         variance=earlier.variance + later.variance,
         prior=prior / prior.sum(),
         card=card,
+    )
+
+
+def joined_card(earlier: PrivacyCard, later: PrivacyCard) -> PrivacyCard:
+    """The card of what two batches released: what the most exposed person has cost."""
+    batches = [*earlier.batches, *later.batches]
+    epsilon, delta = (exposure(batches, name) for name in ("epsilon", "delta"))
+    return replace(
+        later,
+        epsilon=epsilon,
+        delta=delta,
+        batches=batches,
+        private=earlier.private and later.private,
+        caveats=sorted({*earlier.caveats, *later.caveats}),
     )
 
 
@@ -353,5 +358,6 @@ def written(value: Fraction) -> str:
     return text if Fraction(text) == value else str(value)
 
 
-def _history(batch: str | None, card: PrivacyCard) -> dict[str, Any]:
+def batch_of(batch: str | None, card: PrivacyCard) -> dict[str, Any]:
+    """What a card says of one batch."""
     return {"batch": batch, "epsilon": card.epsilon, "delta": card.delta, "receipt": card.receipt}

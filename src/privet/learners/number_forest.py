@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from privet.errors import QuestionError
 from privet.learners.boosting.bins import Totals, gather, make_cells, n_cells, pooled_totals, truncated_normal
 from privet.learners.boosting.numbers import Numbers
 from privet.learners.boosting.shapes import first_shapes
-from privet.learners.count_forest import default_trees
+from privet.learners.count_forest import batch_of, default_trees, joined_card, same_contract
 from privet.learners.count_structure import CELL_MASS, speaking_depth
 from privet.learners.finding import Given
 from privet.learners.forest_plan import forest_leaves
@@ -26,7 +27,7 @@ from privet.learners.random_trees import Ground, grow, informed_ground
 from privet.model.number_forest import Ground as Shared
 from privet.model.number_forest import NumberForest as NumberModel
 from privet.model.numbers import ResidualSizes
-from privet.privacy import Charge
+from privet.privacy import Charge, Protected
 from privet.privacy.questions.errors import ErrorRows
 from privet.privacy.questions.numbers import BinTargetRows, LeafTargetRows, ResidualRows, TargetRows
 from privet.schema import Schema
@@ -86,6 +87,44 @@ class NumberForest(Learner):
     n_trees: int | None = whole(None, 1, 10**5, "Number of trees.", "--trees")
     max_depth: int | None = whole(None, 1, MAX_DEPTH, "Depth of every tree.", "--depth")
     random_state: Any = seed()
+
+    def learn(self, protected: Protected, earlier: NumberModel | None = None) -> NumberModel:
+        """See `Learner.learn`; rows are added to those of ``earlier`` batches, in their trees."""
+        if earlier is None:
+            found: NumberModel = super().learn(protected)
+            history = batch_of(protected.batch_name, found.card)
+            return replace(found, card=replace(found.card, batches=[history]))
+        self.check_contract(protected.schema)
+        same_contract(protected.schema, earlier.schema)
+        for name, given, kept in (
+            ("n_trees", self.n_trees, earlier.trees.n_trees),
+            ("max_depth", self.max_depth, earlier.trees.depth),
+        ):
+            if given not in (None, kept):
+                raise QuestionError(
+                    f"{name} cannot change between batches.", f"set it to {kept} as before, or fit anew."
+                )
+        same = protected.schema.fingerprint == earlier.schema.fingerprint
+        rows = protected if same else protected.under(earlier.schema)
+        return self._add(Given(rows, self.purse, self.stamp(rows)), earlier)
+
+    def _add(self, given: Given, earlier: NumberModel) -> NumberModel:
+        """Rows by leaf of the trees that are there, and rows by error of what all batches say together."""
+        protected, ground, trees = given.rows, earlier.ground, earlier.trees
+        sizes = given.purse.cost(SIZES_SHARE)
+        leaves = given.purse.cost(1 - SIZES_SHARE)
+        plan = [LeafTargetRows.plan(leaves, trees.n_trees), ErrorRows.plan(sizes)]
+        for charge in plan:
+            _ = charge.law
+        protected.reserve(plan)
+        noisy = protected.ask(LeafTargetRows(trees, ground.centre, ground.width), leaves)
+        facts = {"trees": trees.n_trees, "depth": trees.depth}
+        model = replace(earlier, rows=earlier.rows + noisy.values, sd=hypot(earlier.sd, noisy.sd))
+        errors = protected.ask(ErrorRows(model.predictor, earlier.sizes.edges.tolist()), sizes)
+        told = ResidualSizes(earlier.sizes.edges, earlier.sizes.rows + errors.values[:-1].astype(float))
+        card = given.stamp(facts)
+        card = replace(card, batches=[batch_of(protected.batch_name, card)])
+        return replace(model, sizes=told, card=joined_card(earlier.card, card))
 
     def _known_charges(self, schema: Schema, purse: Purse) -> list[Charge]:
         _ = check_random_state(self.random_state)
