@@ -557,7 +557,6 @@ def test_check_counts_what_is_outside(call):
             "ill": {"unknown": 1},
         },
         "fit_would_refuse": True,
-        "columns_that_may_be_identifiers": [],
         "first_lines": {
             "age": {"missing": [2], "not a number": [5], "below": [3], "above": [4]},
             "town": {"missing": [2], "unknown": [3]},
