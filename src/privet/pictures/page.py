@@ -65,7 +65,12 @@ h3 { font-size: .98rem; margin: .1rem .3rem .3rem; overflow-wrap: anywhere; }
   margin: 0 .25em .2em 0; }
 footer { color: var(--soft); font-size: .86rem; margin-top: 3rem; }
 @media (max-width: 520px) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; }
-  main { padding: 1.4rem .8rem 3rem; } }
+  main { padding: 1.4rem .8rem 3rem; }
+  .tall table, .tall thead, .tall tbody { display: block; }
+  .tall tr { display: grid; grid-template-columns: 1fr auto auto; gap: 0 .9rem; padding: .35rem 0;
+    border-bottom: 1px solid var(--faint); } .tall tr:last-child { border-bottom: 0; }
+  .tall th, .tall td, .tall td.number:not(:first-child) { border: 0; padding: .12rem 0; width: auto; }
+  .tall tr > :first-child, .whole tr > * { grid-column: 1 / -1; } }
 @media print { :root { color-scheme: light; --ink: #1f2933; --soft: #616e7c; --faint: #e4e7eb;
   --line: #cbd2d9; --blue: #1f6f8b; --accent: #1f6f8b; --paper: #ffffff; --wash: #ffffff; --chip: #eef2f6; }
   main { max-width: none; padding: 0; } figure, .card, tr { break-inside: avoid; } h2 { break-after: avoid; }
