@@ -65,6 +65,9 @@ SHAPES = "passes over shapes, dealt out by what was found"
 ROWS_OF_A_ROUND, FEWEST_ROUNDS = 1000, 2
 """Rows times ε that a round of a number's trees takes in pure ε, and the least rounds that there are."""
 
+ROWS_OF_A_LEAF = 80
+"""Rows times ε that a leaf of such a tree keeps at least: four times its noise."""
+
 PURE_SIZES: Sequence[tuple[int, str, dict[str, Any]]] = (
     (0, "0.4", {"blocks": 4, "rounds": 12, "tree_passes": 1, "n_trees": 2, "depth": 5, "tree_step": 1.2}),
     (
@@ -375,8 +378,8 @@ def _pure_plan(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> Plan
         adapt_scale=loss.finds_width,
         feature_power=0.75,
     )
-    if evidence < 100:
-        return plan
+    if evidence < (200 if loss.finds_width else 100):
+        return plan  # trees of a number that no pass over the shapes comes before fit noise
     if loss.finds_width:
         plan = replace(plan, least_energy=0.03 if evidence < 4000 else 0.0)
         return _pure_numbers(plan, n_rows, purse)
@@ -406,7 +409,8 @@ def _pure_numbers(plan: Plan, n_rows: float, purse: Purse) -> Plan:
     rows = n_rows * purse.strength
     share, sizes = [(share, sizes) for least, share, sizes in PURE_SIZES if rows >= least][-1]
     rounds = int(np.clip(round(rows / ROWS_OF_A_ROUND), FEWEST_ROUNDS, sizes["rounds"]))
-    depth = min(sizes["depth"], max(floor(log2(max(n_rows / 100, 1))), 2))
+    deepest = floor(log2(max(min(n_rows / 100, rows / ROWS_OF_A_LEAF), 1)))
+    depth = min(sizes["depth"], max(deepest, 2))
     _, shape_share, tree_share = _shares("0.4", share)
     plan = replace(plan, shape_share=shape_share, tree_share=tree_share, tree_scale=0.5, pull=10.0)
     return replace(plan, **{**sizes, "rounds": rounds, "depth": depth})
