@@ -95,8 +95,8 @@ def test_a_plan_that_needs_no_delta_tells_its_shares_of_epsilon():
 @pytest.mark.parametrize("rows", ["all", "disjoint"])
 def test_the_planned_noise_of_a_count_is_the_model_s(epsilon, delta, rows):
     """Discrete noise of a small scale is far smaller than real noise of the same."""
-    forest = CountForestClassifier(epsilon, delta, rows=rows, schema=SCHEMA).fit(*patients(2000, SCHEMA))
-    planned = forest.plan(SCHEMA, 2000).questions[-1].noise_sd
+    forest = CountForestClassifier(epsilon, delta, rows=rows, schema=SCHEMA).fit(*patients(10_500, SCHEMA))
+    planned = forest.plan(SCHEMA, 10_500).questions[-1].noise_sd
     assert planned == pytest.approx(forest.model_.variance**0.5, rel=1e-6)
 
 
