@@ -6,7 +6,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from privet import BoostingClassifier, Categorical, Continuous, CountForestClassifier, Label, Schema
+from privet import (
+    BoostingClassifier,
+    BoostingRegressor,
+    Categorical,
+    Continuous,
+    CountForestClassifier,
+    Label,
+    Schema,
+    Target,
+)
 from privet.errors import DataError, SchemaError
 
 SCHEMA = Schema([Continuous("age", 0, 100), Categorical("town", ["a", "b"])], Label("ill", ["no", "yes"]))
@@ -39,6 +48,26 @@ def test_a_frame_may_hold_its_label(form):
     model = BoostingClassifier(8.0, schema=SCHEMA).fit(FORMS[form](table))
     assert (model.predict(FORMS[form](table)) == table["ill"]).mean() > 0.8
     assert list(model.classes_) == ["no", "yes"]
+
+
+def test_a_fit_is_scored_on_a_table_that_holds_its_label(tmp_path):
+    table, path = frame(), tmp_path / "people.parquet"
+    table.to_parquet(path)
+    model = BoostingClassifier(8.0, schema=SCHEMA).fit(table)
+    assert model.score(table) == model.score(path) == model.score(table, table["ill"]) > 0.8
+    numbers = Schema(SCHEMA.features[1:], Target("age", 0, 100))
+    known = BoostingRegressor(8.0, schema=numbers).fit(table)
+    assert known.score(table) == pytest.approx(known.score(table, table["age"]), abs=1e-4)
+
+
+def test_a_list_of_rows_is_predicted_by_models_and_estimators_alike():
+    model = BoostingClassifier(8.0, schema=SCHEMA).fit(frame())
+    rows = [[70, "a"], [20, "b"], [None, "c"]]
+    with pytest.warns(UserWarning, match="feature names"):
+        expected = model.predict(rows)
+    assert list(model.model_.predict(rows)) == list(expected)
+    with pytest.raises(DataError, match="2 features"):
+        model.model_.predict([[1, "a", 2]])
 
 
 def test_labels_of_a_frame_give_classes_their_type():

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from privet.data.columns import Column, array_column, series_column
+from privet.data.columns import Column, array_column, object_rows, series_column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE, CheckedLines
 from privet.data.text import (
@@ -75,7 +75,9 @@ def separated_otherwise(names: Sequence[str]) -> str:
 
 
 def open_held(source: Any, schema: Schema) -> Table:
-    """Open what is held in memory: a frame, an Arrow table, an array."""
+    """Open what is held in memory: a frame, an Arrow table, an array, a list of rows."""
+    if isinstance(source, list | tuple):
+        return _open_array(object_rows(source), schema)
     if isinstance(source, np.ndarray):
         return _open_array(array_column(source), schema)
     if isinstance(source, pa.RecordBatch):

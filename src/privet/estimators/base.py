@@ -268,6 +268,13 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         best = self.model_.best(self.model_.shares(rows))
         return np.asarray(self.classes_[np.argsort(self._order)[best]])
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy of public rows, or of one's own: exact; ``y`` may stand in X under the schema's name."""
+        if y is None:
+            check_is_fitted(self)
+            return float(self.model_.score(X))
+        return float(super().score(X, y, sample_weight))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
@@ -296,6 +303,13 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Lower and upper end for each row, ``(rows, 2)``, that hold a share of all rows' numbers."""
         rows = self._rows(X)
         return np.asarray(self.model_.predict_interval(rows, coverage))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R² of public rows, or of one's own: exact; ``y`` may stand in X under the schema's name."""
+        if y is None:
+            check_is_fitted(self)
+            return float(self.model_.score(X))
+        return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
