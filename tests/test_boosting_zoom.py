@@ -96,5 +96,16 @@ def test_cells_follow_the_rows_and_noise_leaves_them_as_they_are():
     assert present[1] == 64
 
 
+@pytest.mark.parametrize(
+    ("widest", "sd", "follows"), [(40, 10.0, True), (600, 10.0, False), (600, 4.0, True)]
+)
+def test_cells_follow_few_rows_only_where_they_are_in_a_small_part_of_the_range(widest, sd, follows):
+    schema = schema_of(1000, n_features=1)
+    edges, noisy_rows = zoom_edges(schema.features[0]), np.zeros(zoom_bins(schema).n_bins)
+    noisy_rows[: np.searchsorted(edges, widest * 65)] = 30.0
+    (ranks,) = zoomed(schema, noisy_rows, zoom_bins(schema), sd, 900.0)
+    assert (ranks is not None) == follows
+
+
 def cell_of_equal_width() -> np.ndarray:
     return np.append(np.arange(65_535) * 64 // 65_535, 64)

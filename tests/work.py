@@ -106,6 +106,7 @@ def answers(source: Any, **more: Any) -> list[Any]:
         rows.noisy_moments("age", "town", epsilon=1),
         rows.noisy_moments("pulse", rho="0.1"),
         rows.noisy_label_rows(rho="0.1"),
+        rows.noisy_sure_rows(known("ill").model_.predictor, (0.5, 0.8), epsilon=1),
     ]
     return [each.values.tolist() for each in found]
 

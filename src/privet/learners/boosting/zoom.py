@@ -34,6 +34,10 @@ CLEAR = 2
 FEWEST_PART = 500
 """A cell belongs to the segment where people are with one row in so many, or a deviation of its noise."""
 
+PLENTY, NARROW = 100, 8
+"""Rows by deviation of a cell's noise below which cells follow the answer only where people are in so small a
+part of the range: noise moves cells to where nobody is, and equal ones serve about as well."""
+
 EVEN = 0.35
 """Share of the cells that are spread over the whole range, whatever the answer."""
 
@@ -97,6 +101,9 @@ def _ranks(noisy_rows: np.ndarray, edges: np.ndarray, sd: float, n_rows: float) 
     rows = noisy_rows[: len(edges) - 1]
     segment = _segment(rows, max(sd, n_rows / FEWEST_PART), 3 * sd)
     if segment is None:
+        return None
+    length = edges[segment.stop] - edges[segment.start]
+    if n_rows < PLENTY * sd and length * NARROW > edges[-1]:
         return None
     clear = np.where(rows > CLEAR * sd, rows, 0.0)
     shares = clear / max(clear.sum(), n_rows)
