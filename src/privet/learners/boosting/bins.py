@@ -16,6 +16,9 @@ N_BINS = 32
 
 FEWEST_CELLS, MOST_CELLS = 8, 1024
 
+CELLS_OF_NOISE = 4
+"""Cells where noise is all that even the fewest of them would show."""
+
 
 def truncated_normal(mean: float, sd: float, low: float, high: float) -> tuple[float, float]:
     """Mean and variance of a normal law cut to a range: what a flat prior makes of a noisy answer."""
@@ -43,6 +46,14 @@ def n_cells(n_rows: float, cell_mass: float, cell_sd: float) -> int:
     """Cells that the range of a continuous feature is cut into: a power of two."""
     wanted = max(n_rows / (cell_mass * cell_sd), 1.0)
     return int(np.clip(2 ** floor(log2(wanted)), FEWEST_CELLS, MOST_CELLS))
+
+
+def is_noise(n_rows: float, cell_mass: float, cell_sd: float) -> bool:
+    """Whether noise is all that cells of so many rows would show.
+
+    In pure ε cells should hold more, and no later question mends what they hide: the mass counts twice.
+    """
+    return n_rows < FEWEST_CELLS * cell_mass**2 * cell_sd
 
 
 def is_ordered(feature: Feature) -> bool:
@@ -75,20 +86,23 @@ def cell_table(feature: Feature, n_cells: int, ranks: np.ndarray | None = None) 
 def make_cells(schema: Schema, cells: int, ranks: Sequence[np.ndarray | None] = ()) -> tuple[Bins, list[int]]:
     """Cells of every feature, and how many of them are not *missing*."""
     known = ranks or [None] * len(schema.features)
-    made = (cell_table(feature, cells, codes) for feature, codes in zip(schema.features, known, strict=True))
+    # So few values are kept, however few cells are wanted.
+    wanted = (max(cells, FEWEST_CELLS) if f.n_codes <= FEWEST_CELLS + 1 else cells for f in schema.features)
+    made = map(cell_table, schema.features, wanted, known)
     tables, present = zip(*made, strict=True)
     sizes = [n + feature.missing for n, feature in zip(present, schema.features, strict=True)]
     return Bins.of(list(tables), sizes), list(present)
 
 
-def join_cells(noisy_rows: np.ndarray, sd: float) -> np.ndarray:
+def join_cells(noisy_rows: np.ndarray, sd: float, kept: int = 2) -> np.ndarray:
     """Bin of every cell of an ordered feature.
 
     Cells with significantly many rows, and more than a bin's share, stand alone; the others are cut
     from left to right into bins of equal mass; a bin that stays weak joins its lighter neighbour.
+    No more cells than ``kept`` stay as they are.
     """
     n = len(noisy_rows)
-    if n <= 2:
+    if n <= kept:
         return np.arange(n)
     significant = noisy_rows > 3 * sd
     rest = np.maximum.accumulate(np.maximum(np.cumsum(np.where(significant, 0.0, noisy_rows)), 0))
@@ -186,15 +200,21 @@ def class_shares(totals: Totals, n_rows: float) -> np.ndarray:
 
 
 def gather(
-    schema: Schema, cells: Bins, present: list[int], noisy_rows: np.ndarray, sd: float, totals: Totals
+    schema: Schema,
+    cells: Bins,
+    present: list[int],
+    noisy_rows: np.ndarray,
+    sd: float,
+    totals: Totals,
+    kept: int = 2,
 ) -> tuple[Bins, list[Margin]]:
-    """Bins of every feature, and what is known of them, from noisy cells."""
+    """Bins of every feature, and what is known of them, from noisy cells; at most ``kept`` are not joined."""
     tables, margins = [], []
     for j, (feature, where) in enumerate(zip(schema.features, cells.slices, strict=True)):
         cell_rows = noisy_rows[where]
         bin_of = np.arange(len(cell_rows))
         if is_ordered(feature):
-            joined = join_cells(cell_rows[: present[j]].sum(axis=1), sd * sqrt(cell_rows.shape[1]))
+            joined = join_cells(cell_rows[: present[j]].sum(axis=1), sd * sqrt(cell_rows.shape[1]), kept)
             bin_of = np.concatenate([joined, joined[-1] + 1 + np.arange(len(cell_rows) - present[j])])
         start = cells.views.start[j]
         tables.append(bin_of[cells.views.table[start : start + feature.n_codes]])

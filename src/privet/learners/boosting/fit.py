@@ -14,9 +14,11 @@ import numpy as np
 from privet.answers import NoisySums
 from privet.errors import BudgetExceeded
 from privet.learners.boosting.bins import (
+    CELLS_OF_NOISE,
     Margin,
     Totals,
     gather,
+    is_noise,
     make_cells,
     n_cells,
     pooled_totals,
@@ -43,7 +45,7 @@ from privet.learners.boosting.shapes import (
 from privet.learners.boosting.start import Start as KnownStart
 from privet.learners.boosting.start import stacked, start_cells, told_of
 from privet.learners.boosting.trees import LeafSteps, draw_trees, extended, favoured, level_energy
-from privet.learners.boosting.zoom import zoom_bins, zoom_places, zoomed
+from privet.learners.boosting.zoom import likely_ranks, zoom_bins, zoom_places, zoomed
 from privet.learners.finding import Given
 from privet.learners.purse import LEAST_SD, sd_of
 from privet.learners.whereabouts import Ranks
@@ -254,11 +256,15 @@ class Fit:
         """Rows by cell and label: bins, class shares and starting shapes follow from them."""
         schema, n_rows = self.protected.schema, self._n_rows(totals)
         sd = sd_of(self.loss.bin_kind.plan(self.purse.cost(plan.bin_share), len(schema.features)))
-        wanted = n_cells(n_rows, plan.cell_mass, sd * sqrt(self.loss.n_columns))
-        cells, present = make_cells(schema, wanted, ranks)
+        sizes = n_rows, plan.cell_mass, sd * sqrt(self.loss.n_columns)
+        noise = is_noise(*sizes) and not self.loss.finds_width and self.loss.n_labels <= 2
+        if noise:
+            cells, present = make_cells(schema, CELLS_OF_NOISE, likely_ranks(schema, ranks))
+        else:
+            cells, present = make_cells(schema, n_cells(*sizes), ranks)
         noisy_rows = self._ask(self.loss.bin_rows(cells), plan.bin_share).values
         totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
-        bins, margins = gather(schema, cells, present, noisy_rows, sd, totals)
+        bins, margins = gather(schema, cells, present, noisy_rows, sd, totals, CELLS_OF_NOISE if noise else 2)
         n_rows = max(self._n_rows(totals), 10.0)
         start = self.loss.start(totals, n_rows)
         shapes = first_shapes(margins, start)

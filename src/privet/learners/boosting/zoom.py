@@ -96,6 +96,24 @@ def zoomed(schema: Schema, noisy_rows: np.ndarray, bins: Bins, sd: float, n_rows
     ]
 
 
+def likely_ranks(schema: Schema, ranks: Ranks) -> Ranks:
+    """Ranks of every code where noise would be all: what is not known of a range is taken for likely.
+
+    People are as likely in any cell of `zoom_edges` as anywhere in the range.
+    """
+    known = ranks or [None] * len(schema.features)
+    return [
+        _likely(zoom_edges(feature)) if found is None and isinstance(feature, Continuous) else found
+        for feature, found in zip(schema.features, known, strict=True)
+    ]
+
+
+def _likely(edges: np.ndarray) -> np.ndarray:
+    codes, n_zooms = np.arange(edges[-1]), len(edges) - 1
+    octaves = np.interp(codes, edges, np.arange(n_zooms + 1) / n_zooms)
+    return np.asarray((codes / edges[-1] + octaves) / 2)
+
+
 def _ranks(noisy_rows: np.ndarray, edges: np.ndarray, sd: float, n_rows: float) -> np.ndarray | None:
     """Part of the height is the range's; the rest follows the rows, where they are clear, or the segment."""
     rows = noisy_rows[: len(edges) - 1]
