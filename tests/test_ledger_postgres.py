@@ -22,10 +22,7 @@ def charge(epsilon, question="how many") -> list[Charge]:
 @pytest.fixture
 def place(postgres, tmp_path):
     """An empty database for each test, and where the key is."""
-    name = f"ledger_{time.time_ns()}"
-    with postgres.connect() as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return postgres.address().replace("///postgres?", f"///{name}?"), tmp_path / "ledger.key"
+    return postgres.empty(), tmp_path / "ledger.key"
 
 
 def test_it_charges_as_one_in_a_file_does(place):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-WIDTH, ROWS, PIECE = 12, 1_500_000, 1 << 17
+WIDTH, ROWS, PIECE = 12, 2_500_000, 1 << 17
 TABLE_MB = ROWS * WIDTH * 8 / 1e6
 MORE_MB = 110
 """What a process may hold beside what it holds before it begins: less than the table takes."""

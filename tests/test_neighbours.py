@@ -72,7 +72,7 @@ FEATURES = [
     Date("seen", "2020-01-01", "2020-02-01"),
 ]
 OPEN = [Categorical("town"), Categorical("job"), *FEATURES[1:]]
-HUGE, TINY = Target("y", -8e307, 8e307), Target("y", 1.0, 1.0 + 2**-36)
+HUGE, TINY = Target("y", -1e30, 1e30), Target("y", 1.0, 1.0 + 2**-36)
 LABELS = [Label("y", list(range(n))) for n in (1, 2, 3, 7)]
 TARGETS = [Target("y", 0, 1), Target("y", -5, 9, integer=True), HUGE, TINY]
 

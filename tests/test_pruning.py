@@ -129,11 +129,11 @@ def test_a_row_in_a_pruned_branch_is_answered_by_its_nearest_kept_node(small, vo
 
 def test_a_pruned_tree_is_shown_to_where_it_speaks(small):
     assert export_text(small).splitlines() == [
-        "93 ± 20 rows, 100% ± 15% bad",
-        "├─ age < 50: 114 ± 14 rows, 89% ± 8% bad",
-        "│  ├─ age < 25: 110 ± 10 rows, 91% ± 6% bad",
-        "│  └─ 25 ≤ age < 50: 4 ± 10 rows, no more than noise",
-        "└─ age ≥ 50: -21 ± 14 rows, no more than noise",
+        "97 ± 20 rows, 100% ± 15% bad",
+        "├─ age < 50: 97 ± 14 rows, 100% ± 10% bad",
+        "│  ├─ age < 25: 97 ± 10 rows, 100% ± 7% bad",
+        "│  └─ 25 ≤ age < 50: 0 ± 10 rows, no more than noise",
+        "└─ age ≥ 50: 0 ± 14 rows, no more than noise",
     ]
     assert export_text(small, max_depth=0).endswith("3 leaves below")
     (rule,) = small.rules()

@@ -231,8 +231,8 @@ def test_the_audit_log_holds_and_an_edited_one_does_not(tmp_path):
 
 
 def test_a_house_in_postgresql_is_kept_as_one_in_a_file(tmp_path, postgres):
-    house = make_house(tmp_path / "house", replace(QUICK, ledger=postgres.address()))
-    other = House(tmp_path / "house", replace(QUICK, ledger=postgres.address()))
+    place = replace(QUICK, ledger=postgres.empty())
+    house, other = make_house(tmp_path / "house", place), House(tmp_path / "house", place)
     job = jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
     assert jobs.submit(other, ADA, "visits", COUNT, "a-key-of-ada").id == job.id
     assert members.tokens(other, OLGA) == [] and jobs.jobs(other, ADA)

@@ -50,6 +50,13 @@ class Postgres:
         settings = urlencode({"host": str(self.folder), "user": user, **more}, quote_via=quote)
         return f"postgresql:///postgres?{settings}"
 
+    def empty(self) -> str:
+        """Address of a database of its own, that nobody wrote to."""
+        name = f"empty_{time.time_ns()}"
+        with self.connect() as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.address().replace("///postgres?", f"///{name}?")
+
     def write(self, frame: pd.DataFrame, table: str) -> None:
         """Write a table anew, by the driver that streams."""
         rows = pa.Table.from_pandas(frame, preserve_index=False)
