@@ -31,7 +31,7 @@ from privet.estimators import CLASSIFIERS
 logging.basicConfig(level="INFO", format="%(message)s")
 X = np.random.default_rng(0).random((500, 2))
 schema = privet.Schema([privet.Continuous(n, 0, 1) for n in "xz"], privet.Label("y", [0, 1]))
-CLASSIFIERS[{name!r}](schema=schema).fit(X, (X[:, 0] > 0.5).astype(int))
+CLASSIFIERS[{name!r}](epsilon=50, schema=schema).fit(X, (X[:, 0] > 0.5).astype(int))
 """
 
 

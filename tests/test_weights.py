@@ -78,14 +78,14 @@ def codes_of(frame: pd.DataFrame) -> np.ndarray:
 
 
 def test_balanced_weights_come_from_released_shares_and_cost_nothing():
-    rows, account = people(12_000, 0), Ledger().create("clinic", Budget(1))
-    fitted = BoostingClassifier(epsilon=1.0, schema=RARE, class_weight="balanced", account=account).fit(*rows)
-    assert account.spent().epsilon == 1
+    rows, account = people(12_000, 0), Ledger().create("clinic", Budget(5))
+    fitted = BoostingClassifier(epsilon=5.0, schema=RARE, class_weight="balanced", account=account).fit(*rows)
+    assert account.spent().epsilon == 5
     ill = (rows[1] == "yes").mean()
     np.testing.assert_allclose(fitted.model_.weights.odds, [0.5 / (1 - ill), 0.5 / ill], rtol=0.1)
     recall = [(fitted.predict(rows[0]) == rows[1])[rows[1] == label].mean() for label in ("no", "yes")]
     assert min(recall) > 0.6
-    forest = CountForestClassifier(epsilon=1.0, schema=THREE, class_weight="balanced").fit(*kinds(9000, 0))
+    forest = CountForestClassifier(epsilon=5.0, schema=THREE, class_weight="balanced").fit(*kinds(9000, 0))
     assert np.argmax(forest.model_.weights.odds) == 2
 
 
