@@ -36,8 +36,10 @@ def connect(
 
     Examples
     --------
-    >>> house = privet.connect("https://privet.example", token)                  # doctest: +SKIP
-    >>> model = privet.BoostingClassifier(epsilon=0.5).fit(house.table("patients"))  # doctest: +SKIP
+    With a service at that address::
+
+        house = privet.connect("https://privet.example", token)
+        model = privet.BoostingClassifier(epsilon=0.5).fit(house.table("patients"))
     """
     secret = token or os.environ.get("PRIVET_TOKEN")
     if not secret:

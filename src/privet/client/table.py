@@ -132,9 +132,11 @@ class RemoteTable(Elsewhere):
 
     Examples
     --------
-    >>> people = house.table("patients")                                        # doctest: +SKIP
-    >>> model = privet.BoostingClassifier(epsilon=0.5).fit(people)              # doctest: +SKIP
-    >>> people.noisy_count("age > 60", epsilon=0.1).value                       # doctest: +SKIP
+    Of a house that `connect` reached::
+
+        people = house.table("patients")
+        model = privet.BoostingClassifier(epsilon=0.5).fit(people)
+        people.noisy_count("age > 60", epsilon=0.1).value
     """
 
     def __init__(self, wire: Wire, name: str, me: str, pending: Pending, show: Show) -> None:
