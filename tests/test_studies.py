@@ -15,7 +15,7 @@ from privet import Continuous, Label, Schema
 from privet.privacy import Cost, Repeatable
 from privet.privacy.questions.boosting import LabelRows
 from privet.privacy.questions.trees import SplitChoice
-from privet.studies import bands, bojarski_2014, fletcher_islam_2017, jagannathan_2012
+from privet.studies import bands, bojarski_2014, field, fletcher_islam_2017, jagannathan_2012
 from privet.studies.bojarski_printed import TABLE_1
 from privet.studies.catalogue import catalogue
 from privet.studies.concepts import Node, random_concept, single_split
@@ -213,3 +213,13 @@ def test_numbers_of_a_twin_are_those_of_the_paper(data_dir):
     found = [bojarski_2014.of_table("house_votes", "threshold", repeat) for repeat in range(3)]
     error = np.mean([each["not private"]["test error"] for each in found])
     assert abs(100 * error - TABLE_1["house_votes", "threshold"].twin_error) < 6
+
+
+def test_rivals_are_measured_again_where_their_task_changes_and_not_for_a_line_of_ours(data_dir, monkeypatch):
+    cell = {"data": "transfusion", "rows": 300, "learner": "descent", "repeat": 0, "fold": 0, "folds": 2}
+    told = {field.follows({**cell, **more}) for more in ({}, {"epsilon": 1}, {"fold": 1}, {"rows": 200})}
+    assert len(told) == 3
+    ours = field.follows({**cell, "learner": "boosting"})
+    monkeypatch.setattr(field, "code", lambda: "a line more")
+    assert field.follows({**cell, "learner": "boosting"}) != ours
+    assert field.follows(cell) in told

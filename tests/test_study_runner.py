@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,12 +68,12 @@ def test_a_killed_run_goes_on_where_it_was(slow, tmp_path, monkeypatch):
     env = {**os.environ, "SLEEP": "0.3", "PYTHONPATH": path}
     process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=env)
     cells = tmp_path / "out" / "cells" / "toy" / "fig1.jsonl"
-    while not cells.exists() or cells.read_text().count("\n") < 4:
+    while not cells.exists() or cells.read_text().count("\n") < 3:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = cells.read_text().count("\n") - 1
+    kept = cells.read_text().count("\n")
     begun = measured(tmp_path)
     assert 3 <= kept < 12 and kept <= len(begun) <= kept + 1
     with cells.open("a") as file:
@@ -90,9 +91,15 @@ def test_a_killed_run_goes_on_where_it_was(slow, tmp_path, monkeypatch):
 def test_cells_of_other_code_are_measured_anew(slow, tmp_path):
     run(slow, tmp_path / "out")
     cells = tmp_path / "out" / "cells" / "toy" / "fig1.jsonl"
-    cells.write_text(cells.read_text().replace('{"code": "', '{"code": "other', 1))
+    cells.write_text(cells.read_text().replace('{"code": "', '{"code": "other'))
     run(slow, tmp_path / "out")
     assert len(measured(tmp_path)) == 24
+
+
+def test_cells_that_follow_from_less_than_all_code_are_kept_while_that_stays(slow, tmp_path):
+    for ones, so_far in (("old", 12), ("old", 12), ("new", 16)):
+        run(replace(slow, follows=lambda cell, ones=ones: ones if cell["x"] == 1 else "as ever"), tmp_path)
+        assert len(measured(tmp_path)) == so_far
 
 
 def test_workers_come_to_the_same(slow, tmp_path):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,10 +41,10 @@ from privet.studies.field_rivals import (
     privatree,
 )
 from privet.studies.ranking import front, view
-from privet.studies.study import FAILED, Found, Quick, Study, Value
+from privet.studies.study import FAILED, Cell, Found, Quick, Study, Value, code
 from privet.studies.ways import Public, cut, public
 
-ROWS = 2_000
+ROWS = 10_000
 """Most rows of a table, unless ``--set rows=20000`` asks for a night's work."""
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -200,6 +202,24 @@ def _top(feature: Any) -> int:
     return int(values - 1 + feature.missing)
 
 
+def follows(cell: Cell) -> str:
+    """What a rival tells follows from its files and what it is given: a line of ours does not move it."""
+    if cell["learner"] in OURS:
+        return code()
+    return _given(cell["data"], cell["rows"], cell["repeat"], cell["fold"], cell["folds"])
+
+
+@lru_cache(maxsize=256)
+def _given(data: str, rows: int, repeat: int, fold: int, folds: int) -> str:
+    """A hash of a task, of every rival's file and version, and of this file."""
+    digest = sha256(repr(sorted(asked.versions().items())).encode())
+    for file in (Path(__file__), *sorted(Path(installed.__file__).parent.glob("*.py"))):
+        digest.update(file.read_bytes())
+    for value in vars(_task(data, rows, repeat, fold, folds)).values():
+        digest.update(np.asarray(value).tobytes())
+    return digest.hexdigest()[:16]
+
+
 @cache
 def _without(tables: Sequence[str]) -> Mapping[str, Mapping[Value, str]]:
     """Tables and rivals that are not here, and why."""
@@ -245,6 +265,7 @@ def _study(name: str, title: str, grid: Mapping[str, Sequence[Value]], quick: Qu
         note=NOTE,
         without=partial(_without, tuple(str(data) for data in grid["data"])),
         versions=asked.versions,
+        follows=follows,
         view=view(CONTROLS, tuple(DESCENTS)),
     )
 

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError
-from privet.studies.study import FAILED, Cell, Found, Study, Value
+from privet.studies.study import FAILED, Cell, Found, Study, Value, code
 from privet.version import __version__
 
 DIGITS = 5
 """Of a value that is kept."""
 
 PACKAGES = ("numba", "numpy", "scikit-learn")
-SHOWING = {"audit", "cli", "exports", "parties", "pictures", "service"}
-"""Rooms whose code moves no result."""
 
 
 @dataclass(frozen=True)
@@ -152,16 +149,6 @@ def failures(found: Iterable[tuple[Cell, Found]]) -> dict[str, dict[str, list[st
                     data = told.setdefault(way, {}).setdefault(score.removeprefix(FAILED), [])
                     data += [str(cell["data"])] if str(cell["data"]) not in data else []
     return told
-
-
-def code() -> str:
-    """A hash of all code that a result follows from: cells of other code are not mixed with these."""
-    root = Path(__file__).parent.parent
-    digest = sha256()
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in SHOWING:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def commit() -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any
 import numba
 
 from privet.errors import DataError, PrivetError, QuestionError
-from privet.studies.results import Result, code, failures, how
+from privet.studies.results import Result, failures, how
 from privet.studies.study import Cell, Found, Measure, Study, Value
 
 AHEAD = 2
@@ -37,27 +37,29 @@ Told = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Kept:
-    """A file of cells that one version of the code measured: a line each, after a line for the code."""
+    """A file of cells: a line each, with what it followed from."""
 
     path: Path
+    follows: Callable[[Cell], str]
 
     def load(self) -> dict[str, tuple[Found, float]]:
-        """What is there already; nothing where the file is of other code."""
+        """What is there already, but cells that follow from something else by now."""
         if not self.path.exists():
             return {}
         # The last line is cut where the program was killed while it wrote.
-        head, *lines = self.path.read_text(encoding="utf-8").split("\n")[:-1] or [""]
-        if head != self._head():
-            return {}
-        told = [json.loads(line) for line in lines]
-        return {_key(line["cell"]): (line["found"], line["seconds"]) for line in told}
+        told = map(json.loads, self.path.read_text(encoding="utf-8").split("\n")[:-1])
+        return {
+            _key(line["cell"]): (line["found"], line["seconds"])
+            for line in told
+            if line.get("code") == self.follows(line["cell"])
+        }
 
     def begin(self, found: dict[str, tuple[Found, float]]) -> None:
         """Write anew what was read, so that no half line stays."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = [self._line(json.loads(key), *each) for key, each in found.items()]
         draft = self.path.with_suffix(".new")
-        draft.write_text("\n".join([self._head(), *lines, ""]), encoding="utf-8")
+        draft.write_text("\n".join([*lines, ""]), encoding="utf-8")
         draft.replace(self.path)
 
     def add(self, cell: Cell, found: Found, seconds: float) -> None:
@@ -67,11 +69,9 @@ class Kept:
             file.flush()
             os.fsync(file.fileno())
 
-    def _head(self) -> str:
-        return json.dumps({"code": code()})
-
     def _line(self, cell: Cell, found: Found, seconds: float) -> str:
-        return json.dumps({"cell": cell, "found": found, "seconds": round(seconds, 4)}, ensure_ascii=False)
+        told = {"code": self.follows(cell), "cell": cell, "found": found, "seconds": round(seconds, 4)}
+        return json.dumps(told, ensure_ascii=False)
 
 
 def run(
@@ -111,7 +111,7 @@ def run(
     if not cells:
         why = "; ".join(f"{name}: {told}" for part in without.values() for name, told in part.items())
         raise DataError(f"nothing of {study.name} can be run here: {why}", "mend one of these.")
-    kept = Kept(folder / "cells" / f"{study.cells_of}{'-quick' if quick else ''}.jsonl")
+    kept = Kept(folder / "cells" / f"{study.cells_of}{'-quick' if quick else ''}.jsonl", study.follows)
     found = kept.load()
     kept.begin(found)
     todo = [cell for cell in cells if _key(cell) not in found]

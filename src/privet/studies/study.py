@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,21 @@ Measure = Callable[..., Found]
 Place = tuple[str, Value, str]
 """Panel, x and way."""
 
+SHOWING = {"audit", "cli", "exports", "parties", "pictures", "service"}
+"""Rooms whose code moves no result."""
+
 LINES, BARS, BOXES, RANGES = "lines", "bars", "boxes", "ranges"
+
+
+@cache
+def code() -> str:
+    """A hash of all code that a result follows from: cells of other code are not mixed with these."""
+    root = Path(__file__).parent.parent
+    digest = sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in SHOWING:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,8 @@ class Study:
         Values of parts of the grid that cannot be had here, and why: they are named, the others run.
     versions : callable, optional
         Versions of packages that it needs beyond ours.
+    follows : callable, optional
+        A hash of what a cell follows from, where not from all code: kept cells of another are measured anew.
     view : View, optional
         How it is shown, where not as a paper's item is.
     """
@@ -136,6 +154,7 @@ class Study:
     scores: Sequence[str] = ()
     without: Callable[[], Mapping[str, Mapping[Value, str]]] = dict
     versions: Callable[[], Mapping[str, str]] = dict
+    follows: Callable[[Cell], str] = lambda _: code()
     view: View | None = None
 
     @property
