@@ -206,18 +206,20 @@ def follows(cell: Cell) -> str:
     """What a rival tells follows from its files and what it is given: a line of ours does not move it."""
     if cell["learner"] in OURS:
         return code()
-    return _given(cell["data"], cell["rows"], cell["repeat"], cell["fold"], cell["folds"])
+    versions = asked.versions([cell["learner"]] if cell["learner"] in installed.LEARNERS else [])
+    given = _given(cell["data"], cell["rows"], cell["repeat"], cell["fold"], cell["folds"])
+    return sha256(repr((given, sorted(versions.items()))).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=256)
 def _given(data: str, rows: int, repeat: int, fold: int, folds: int) -> str:
-    """A hash of a task, of every rival's file and version, and of this file."""
-    digest = sha256(repr(sorted(asked.versions().items())).encode())
+    """A hash of a task, of every rival's file, and of this one."""
+    digest = sha256()
     for file in (Path(__file__), *sorted(Path(installed.__file__).parent.glob("*.py"))):
         digest.update(file.read_bytes())
     for value in vars(_task(data, rows, repeat, fold, folds)).values():
         digest.update(np.asarray(value).tobytes())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
 @cache

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -62,9 +62,9 @@ def missing() -> dict[str, str]:
     return found
 
 
-def versions() -> dict[str, str]:
-    """Versions of the rivals that run here."""
-    pythons = {python_of(rival) for rival in installed.LEARNERS}
+def versions(rivals: Iterable[str] = installed.LEARNERS) -> dict[str, str]:
+    """Versions of what some rivals run in, all of them by default."""
+    pythons = {python_of(rival) for rival in rivals}
     return {
         name: number
         for python in sorted(pythons)
