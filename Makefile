@@ -22,7 +22,7 @@ demo: $(READY)
 	$(BIN)/privet demo --out out
 
 test: $(READY) lint docs browser
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --reruns 1
 
 # The console's tests need the system's Chromium: root gets it installed, others are told how.
 browser: $(READY)
