@@ -24,7 +24,7 @@ from privet.cli.arguments import (
 from privet.cli.budget import account_state, show_account
 from privet.cli.output import facts, out, require_new_file, show_json, warn
 from privet.errors import QuestionError
-from privet.model import CountForest, UnionForest, load_model
+from privet.model import CountForest, NumberForest, UnionForest, load_model
 from privet.model.file import read_whole
 from privet.model.voting import VOTINGS
 from privet.parties import (
@@ -98,7 +98,9 @@ def structure(
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Depth of every tree.")] = None,
     voting: Annotated[
         str,
-        typer.Option(metavar="NAME", help=f"How the merged model reads its leaves: {', '.join(VOTINGS)}."),
+        typer.Option(
+            metavar="NAME", help=f"How the merged model reads its leaves of labels: {', '.join(VOTINGS)}."
+        ),
     ] = "posterior",
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Public seed of the trees.")
@@ -202,7 +204,7 @@ def show(
     _report(str(file), read(file).describe(), as_json)
 
 
-def _merged(files: list[Path], keys: Path | None) -> CountForest:
+def _merged(files: list[Path], keys: Path | None) -> CountForest | NumberForest:
     agreed, *vectors = files
     known = None if keys is None else read_known_keys(keys)
     return merge(PublicStructure.load(agreed), [SignedVector.load(path) for path in vectors], known)

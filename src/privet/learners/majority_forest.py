@@ -20,7 +20,7 @@ from privet.learners.random_trees import random_complete_trees
 from privet.model import LabelForest
 from privet.privacy import Charge
 from privet.privacy.questions.trees import LeafLabels
-from privet.schema import Continuous, Schema
+from privet.schema import Continuous, Schema, Target
 from privet.structure import MAX_DEPTH
 from privet.theory import fletcher_islam_depth
 
@@ -130,9 +130,10 @@ class MajorityForest(Learner):
 
 def forest_depth(schema: Schema, n_trees: int) -> int:
     """Depth of theorem 2, or less where the forest would have too many leaves to store."""
+    columns = 2 if isinstance(schema.label, Target) else schema.n_labels
     n_continuous = sum(isinstance(feature, Continuous) for feature in schema.features)
     wanted = fletcher_islam_depth(n_continuous, len(schema.features) - n_continuous)
-    leaves = min(MAX_FOREST_LEAVES, MAX_FOREST_CELLS // schema.n_labels)
+    leaves = min(MAX_FOREST_LEAVES, MAX_FOREST_CELLS // columns)
     return max(1, min(wanted, (leaves // n_trees).bit_length() - 1))
 
 

@@ -120,8 +120,12 @@ class NumberForest(Learner):
         noisy = protected.ask(LeafTargetRows(trees, ground.centre, ground.width), leaves)
         facts = {"trees": trees.n_trees, "depth": trees.depth}
         model = replace(earlier, rows=earlier.rows + noisy.values, sd=hypot(earlier.sd, noisy.sd))
-        errors = protected.ask(ErrorRows(model.predictor, earlier.sizes.edges.tolist()), sizes)
-        told = ResidualSizes(earlier.sizes.edges, earlier.sizes.rows + errors.values[:-1].astype(float))
+        before = earlier.sizes
+        if not len(before.rows):  # merged of what parties published: nobody has looked at errors yet
+            edges = Numbers.of(protected.schema).edges
+            before = ResidualSizes(edges, np.zeros(len(edges)))
+        errors = protected.ask(ErrorRows(model.predictor, before.edges.tolist()), sizes)
+        told = ResidualSizes(before.edges, before.rows + errors.values[:-1].astype(float))
         card = given.stamp(facts)
         card = replace(card, batches=[batch_of(protected.batch_name, card)])
         return replace(model, sizes=told, card=joined_card(earlier.card, card))

@@ -5,6 +5,7 @@ from privet.model.card import PrivacyCard
 from privet.model.counts import CountForest
 from privet.model.forest import LabelForest
 from privet.model.kinds import MODELS, load_model, released
+from privet.model.number_forest import NumberForest
 from privet.model.protocol import Model
 from privet.model.rule_forest import RuleForest
 from privet.model.streaming import predict_into
@@ -17,6 +18,7 @@ __all__ = [
     "CountForest",
     "LabelForest",
     "Model",
+    "NumberForest",
     "PrivacyCard",
     "RuleForest",
     "UnionForest",

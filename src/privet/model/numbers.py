@@ -43,8 +43,9 @@ class ResidualSizes:
         """Size below which a share of the residuals is, by the noisy rows."""
         if not len(self.rows):
             raise QuestionError(
-                "this model released no sizes of residuals: rows or budget were too few.",
-                "ask for a larger epsilon.",
+                "this model released no sizes of residuals: rows or budget were too few, or it was merged of "
+                "what parties published.",
+                "ask for a larger epsilon, or add a batch to a merged model.",
             )
         below = np.maximum.accumulate(np.cumsum(self.rows))
         known = np.append(0.0, below / max(float(below[-1]), 1.0))

@@ -139,7 +139,9 @@ class UnionForest(LabelModel):
 def check_forests(models: Sequence[Any]) -> None:
     """Refuse models that cannot be parts of a union."""
     if not all(isinstance(model, CountForest) for model in models):
-        raise QuestionError("only forests of counts can be united.", "fit with --learner count-forest.")
+        raise QuestionError(
+            "only forests of counts of labels can be united.", "fit with --learner count-forest for a label."
+        )
 
 
 def stacked(forests: Sequence[CountForest]) -> CompleteTrees | MultiwayTrees:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
+
+import numpy as np
 
 from privet.errors import ModelFileError, QuestionError, SchemaError
+from privet.learners.boosting.numbers import NOT_ASKED
 from privet.learners.count_forest import exposure, label_prior
-from privet.model import CountForest, PrivacyCard
+from privet.learners.purse import sd_of
+from privet.model import CountForest, NumberForest, PrivacyCard
+from privet.parties.numbers import ground_of
 from privet.parties.structure import PublicStructure
-from privet.parties.vector import SignedVector, expected_noise
+from privet.parties.vector import SignedVector, expected_noise, unit_of
 from privet.privacy import Charge, Cost, in_parallel, in_sequence
 from privet.schema import Schema
 from privet.version import __version__
@@ -23,7 +29,7 @@ def merge(
     structure: PublicStructure,
     vectors: Sequence[SignedVector],
     known_keys: Mapping[str, str] | None = None,
-) -> CountForest:
+) -> CountForest | NumberForest:
     """Add up the counts of any parties that filled the same structure.
 
     Parameters
@@ -46,17 +52,21 @@ def merge(
         _check_fit(structure, vector)
         if known_keys is not None:
             _check_identity(vector, known_keys)
-    noise = [expected_noise(structure, vector.budget) for vector in vectors]
-    labels, leaves = (sum(law[i].variance for law in noise) for i in (0, 1))
-    return CountForest(
-        structure.trees,
-        sum(vector.counts for vector in vectors),  # type: ignore[arg-type]
-        leaves,
-        label_prior(sum(vector.label_rows for vector in vectors), labels),  # type: ignore[arg-type]
-        structure.voting,
-        structure.schema,
-        _merged_card(structure, vectors, known_keys is not None),
+    plans = [structure.plan(vector.budget) for vector in vectors]
+    of_all, of_leaves = (sum(sd_of(plan[i]) ** 2 for plan in plans) for i in (0, 1))
+    counts = np.sum([vector.counts for vector in vectors], axis=0)
+    totals = np.sum(
+        [unit_of(plan[0]) * vector.label_rows for plan, vector in zip(plans, vectors, strict=True)], axis=0
     )
+    trees, schema = structure.trees, structure.schema
+    card = _merged_card(structure, vectors, known_keys is not None)
+    if structure.is_of_numbers:
+        ground = ground_of(structure.middle, totals, sqrt(of_all))
+        return NumberForest(
+            trees, unit_of(plans[0][1]) * counts, sqrt(of_leaves), ground, NOT_ASKED, schema, card
+        )
+    prior = label_prior(totals, of_all)
+    return CountForest(trees, counts, of_leaves, prior, structure.voting, schema, card)
 
 
 def _check_once(vectors: Sequence[SignedVector]) -> None:
@@ -85,7 +95,7 @@ def _check_fit(structure: PublicStructure, vector: SignedVector) -> None:
         raise ModelFileError(f"the vector of {party} is for another structure.", "merge those that agree.")
     plan = [charge.to_dict() for charge in structure.plan(vector.budget)]
     noise = [[law.name, str(law.parameter)] for law in expected_noise(structure, vector.budget)]
-    shapes = (vector.label_rows.shape, vector.counts.shape) == (structure.shape[2:], structure.shape)
+    shapes = (vector.label_rows.shape, vector.counts.shape) == ((structure.n_totals,), structure.shape)
     if not shapes or vector.card.questions != plan or vector.noise != noise:
         raise ModelFileError(
             f"the vector of {party} does not state the counts, costs and noise that its ε buys.",

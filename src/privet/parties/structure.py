@@ -11,6 +11,7 @@ import numpy as np
 
 from privet.checks import whole
 from privet.errors import ModelFileError, PrivetError, QuestionError, SchemaError
+from privet.learners.boosting.numbers import Numbers
 from privet.learners.count_forest import default_trees
 from privet.learners.count_structure import LABEL_SHARE
 from privet.learners.majority_forest import check_size, forest_depth
@@ -22,11 +23,14 @@ from privet.model.forest import trees_from_arrays, trees_to_arrays
 from privet.model.voting import check_voting
 from privet.privacy import Budget, Charge
 from privet.privacy.questions.boosting import LabelRows
+from privet.privacy.questions.moments import Moments
+from privet.privacy.questions.numbers import LeafTargetRows
 from privet.privacy.questions.trees import MAX_CELLS, LeafLabelRows
-from privet.schema import Schema
+from privet.schema import Schema, Target
 from privet.structure import CompleteTrees
 
 KIND = "party-structure"
+VOTING = "posterior"
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class PublicStructure:
     budget : Budget
         What each party is asked to spend.
     voting : str
+        Of labels; a number is told by the mean of the trees.
     seed : int
         Public; `is_drawn` says whether the trees come from it.
     """
@@ -51,19 +56,37 @@ class PublicStructure:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.schema.open_features:
+        if self.schema.open_features or self.schema.target_is_open:
             raise open_contract()
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_size(self.trees.n_trees, self.trees.depth)
         check_voting(self.voting)
+        if self.is_of_numbers and self.voting != VOTING:
+            raise QuestionError("labels are voted on, numbers are not.", "leave the voting out.")
         if np.prod(self.shape) > MAX_CELLS:
             raise QuestionError("these trees have too many leaves.", "take fewer or shallower trees.")
         self.plan(self.budget)
 
     @property
+    def is_of_numbers(self) -> bool:
+        """Whether a number is to be predicted."""
+        return isinstance(self.schema.label, Target)
+
+    @property
     def shape(self) -> tuple[int, int, int]:
-        """Shape of a party's counts: trees, leaves, labels."""
-        return self.trees.n_trees, self.trees.n_leaves, self.schema.n_labels
+        """Shape of a party's counts: trees, leaves, and labels, or *below* and *above* of a number."""
+        columns = 2 if self.is_of_numbers else self.schema.n_labels
+        return self.trees.n_trees, self.trees.n_leaves, columns
+
+    @property
+    def n_totals(self) -> int:
+        """Counts of all rows that a party gives: by label, or the moments of a number."""
+        return 3 if self.is_of_numbers else self.schema.n_labels
+
+    @property
+    def middle(self) -> Numbers:
+        """About which number, and by which width, rows are shared out: all of the public range."""
+        return Numbers.of(self.schema)
 
     @property
     def fingerprint(self) -> str:
@@ -76,11 +99,20 @@ class PublicStructure:
         again = _draw(self.schema, self.trees.n_trees, self.trees.depth, self.seed)
         return to_bytes({}, trees_to_arrays(again)) == to_bytes({}, trees_to_arrays(self.trees))
 
+    def questions(self) -> tuple[LabelRows | Moments, LeafLabelRows | LeafTargetRows]:
+        """What a party asks its rows: about all of them, and by leaf."""
+        if self.is_of_numbers:
+            about = self.middle
+            return Moments(self.schema.target.name), LeafTargetRows(self.trees, about.centre, about.width)
+        return LabelRows(), LeafLabelRows(self.trees)
+
     def plan(self, budget: Budget) -> list[Charge]:
-        """What a party asks of its rows: rows by label, then rows by leaf and label."""
-        purse = Purse.of(budget)
-        labels = LabelRows.plan(purse.cost(LABEL_SHARE))
-        plan = [labels, LeafLabelRows.plan(purse.cost(1 - LABEL_SHARE), self.trees.n_trees)]
+        """What a party pays for them."""
+        purse, shares = Purse.of(budget), (LABEL_SHARE, 1 - LABEL_SHARE)
+        plan = [
+            question.charge(self.schema, purse.cost(share))
+            for question, share in zip(self.questions(), shares, strict=True)
+        ]
         for charge in plan:
             _ = charge.law  # noise that cannot be drawn is refused here
         return plan
@@ -93,7 +125,7 @@ class PublicStructure:
             "schema": self.schema.fingerprint,
             "trees": self.trees.n_trees,
             "depth": self.trees.depth,
-            "voting": self.voting,
+            **({} if self.is_of_numbers else {"voting": self.voting}),
             "budget of each party": str(self.budget),
             "seed": self.seed,
             "drawn from the seed": self.is_drawn,
@@ -142,7 +174,7 @@ def draw_structure(
     *,
     n_trees: int | None = None,
     max_depth: int | None = None,
-    voting: str = "posterior",
+    voting: str = VOTING,
     seed: int = 0,
 ) -> PublicStructure:
     """Draw random trees from a schema and a public seed; no row is involved.
@@ -156,10 +188,10 @@ def draw_structure(
     n_trees, max_depth : int, optional
         By default as `CountForestClassifier` with ``structure="fletcher-islam"`` has them.
     voting : str
-        How the merged model combines leaves.
+        How the merged model combines leaves that count labels.
     seed : int
     """
-    if schema.open_features:
+    if schema.open_features or schema.target_is_open:
         raise open_contract()
     budget = Budget(epsilon, delta)
     wanted = default_trees(float(budget.epsilon), float(budget.delta)) if n_trees is None else n_trees

@@ -18,13 +18,14 @@ from privet.model.file import from_bytes, read_whole, to_bytes, write_whole
 from privet.parties.keys import check_party, open_signed, sign
 from privet.parties.structure import PublicStructure
 from privet.privacy import Budget, Charge, Protected
-from privet.privacy.questions.boosting import LabelRows
-from privet.privacy.questions.trees import LeafLabelRows
 from privet.version import __version__
 
 KIND = "party-vector"
 MAX_COUNT = 1 << 52
 """No count reaches it, whatever its noise; those of a thousand parties add up without overflow."""
+
+MAX_TOTAL = 1 << 62
+"""The same of counts of all rows, which may be in fine units: they are added up as floats."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,9 @@ class SignedVector:
     noise : list of [str, str]
         Law and parameter of the noise of ``label_rows`` and of ``counts``.
     label_rows : int64 (labels,)
+        Of a number (3,), its moments, in units: see `Moments`.
     counts : int64
-        Of every tree, leaf and label.
+        Of every tree, leaf and label; of a number the sixteenths of rows *below* and *above*.
     card : PrivacyCard
     signed : bytes
         The file.
@@ -136,7 +138,8 @@ def publish(
     -------
     ε-DP or (ε, δ)-DP under adding or removing one row of this party, or one person with all their rows
     where the schema has a unit, whatever the structure: two questions in sequence, rows by label and rows by
-    leaf and label of all trees. Proof: *Parties*.
+    leaf and label of all trees; of a number its moments, and rows below and above the middle of its range by
+    leaf. Proof: *Parties*.
     """
     check_party(party)
     if protected.schema.fingerprint != structure.schema.fingerprint:
@@ -149,23 +152,32 @@ def publish(
     for number in (budget.epsilon, budget.delta):
         stated(written(number))
     protected.reserve(plan)
-    label_rows = protected.ask(LabelRows(), plan[0].cost)
-    counts = protected.ask(LeafLabelRows(structure.trees), plan[1].cost)
+    totals, leaves = (
+        protected.ask(question, charge.cost)
+        for question, charge in zip(structure.questions(), plan, strict=True)
+    )
     header = {
         "kind": KIND,
         "party": party,
         "structure": structure.fingerprint,
         "disjoint": bool(disjoint),
-        "noise": [[noisy.law, str(noisy.parameter)] for noisy in (label_rows, counts)],
+        "noise": [[law.name, str(law.parameter)] for law in expected_noise(structure, budget)],
         "card": _card(structure, protected, party, budget, plan).to_dict(),
     }
-    payload = to_bytes(header, {"label_rows": label_rows.values, "counts": counts.values})
+    # Of a number leaves come in rows: whole units again, as they were drawn.
+    counts = np.rint(leaves.values / unit_of(plan[1])).astype(np.int64)
+    payload = to_bytes(header, {"label_rows": totals.values, "counts": counts})
     return SignedVector.from_bytes(sign(payload, key), party)
 
 
 def expected_noise(structure: PublicStructure, budget: Budget) -> tuple[Law, ...]:
     """Law of the noise that a budget buys in the two answers."""
     return tuple(charge.law for charge in structure.plan(budget))
+
+
+def unit_of(charge: Charge) -> float:
+    """What a whole number of an answer counts, in rows."""
+    return float(charge.change.unit)  # type: ignore[union-attr]
 
 
 def _card(
@@ -197,8 +209,8 @@ def _check_types(vector: SignedVector) -> None:
         raise TypeError("text expected")
     if not isinstance(vector.disjoint, bool) or card.private is not (not card.caveats):
         raise TypeError("truth value expected")
-    for array, dimensions in ((vector.label_rows, 1), (vector.counts, 3)):
+    for array, dimensions, most in ((vector.label_rows, 1, MAX_TOTAL), (vector.counts, 3, MAX_COUNT)):
         if array.dtype != np.int64 or array.ndim != dimensions or not array.size:
             raise TypeError("counts expected")
-        if array.min() <= -MAX_COUNT or array.max() >= MAX_COUNT:
+        if array.min() <= -most or array.max() >= most:
             raise ValueError("counts beyond reason")
