@@ -18,6 +18,7 @@ from bench import (
     ledger,
     memory,
     noise,
+    pages,
     parts,
     ranges,
     reading,
@@ -93,6 +94,7 @@ def run_section(name: str, quick: bool) -> None:
     print(report.as_text(result, seconds), flush=True)
     if not quick:
         report.keep(name, result, seconds)
+        pages.write()
 
 
 if __name__ == "__main__":

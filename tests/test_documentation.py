@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import privet
+from bench.pages import BEGIN, written
 from privet.cli.app import run
 from privet.model import MODELS
 from privet.model.voting import WAYS
@@ -57,6 +58,12 @@ ELSEWHERE = {"docs/service.md"}
 """Pages whose examples need a service that runs."""
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 EXAMPLES = [name for name in PAGES if CODE.search((ROOT / name).read_text()) and name not in ELSEWHERE]
+
+
+def test_what_a_page_says_was_measured_is_what_was_kept():
+    text = (ROOT / "docs" / "regression.md").read_text()
+    assert BEGIN in text and written(text) == text, "run python -m bench.pages"
+    assert len(re.findall(r"^\| [\d.]+ \|", text, re.MULTILINE)) >= 6
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
