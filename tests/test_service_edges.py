@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 
 import httpx
+import numpy as np
 import pytest
 
 from houses import ADA, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, serving
+from privet import MajorityForestClassifier
 from privet.errors import PrivetError, QuestionError
-from privet.service import clock, jobs, members, people, plans, processes, tables
+from privet.model.steps import steps
+from privet.service import clock, jobs, members, people, plans, processes, tables, verifying, work
 from privet.service.house import House
-from privet.service.refusals import Conflict, NotFound, ServiceError, TooSoon
+from privet.service.refusals import Conflict, NotFound, ServiceError, TooLarge, TooSoon
 from privet.service.runner import Runner
+from privet.structure import LeafVotes, MultiwayTrees, Views
 
 HALF, ZERO = "\ud800", "a\0b"
 
@@ -135,3 +140,49 @@ def test_an_answer_is_no_longer_than_a_page(house):
     tables.register(house, OLGA, "wide", "patients", "file:patients.csv", contract)
     with pytest.raises(QuestionError, match="numbers at most"):
         plans.plan(house, ADA, "wide", {**asked, "params": {**params, "bins": 5000}})
+
+
+@pytest.fixture
+def brought(house, tmp_path):
+    """Brings a forest of so many trees, as Ada does; its id."""
+
+    def bring(n_trees: int) -> str:
+        forest = MajorityForestClassifier(epsilon=1, n_trees=n_trees, max_depth=1, schema=SCHEMA)
+        file = tmp_path / f"{n_trees}.privet"
+        forest.fit(house.tables / "patients.csv").model_.save(file)
+        return verifying.upload(house, ADA, file.read_bytes())
+
+    return bring
+
+
+def test_the_time_of_a_score_covers_the_model_that_is_scored(house, brought):
+    house.settings = replace(house.settings, start_seconds=1e-3, row_seconds=1e-5)
+
+    def seconds(n_trees: int, metric: str) -> int:
+        score = {"kind": "score", "what": metric, "params": {"epsilon": "0.1", "model": brought(n_trees)}}
+        return plans.plan(house, ADA, "visits", score).seconds
+
+    small, large = seconds(1, "accuracy"), seconds(1000, "accuracy")
+    assert large - small >= SCHEMA.max_rows * 1000 * 1e-5
+    assert seconds(1000, "auc") > large  # asked twice
+
+
+def test_a_model_that_is_brought_is_no_larger_than_what_can_be_fitted_here(house, brought, monkeypatch):
+    with pytest.raises(TooLarge, match="trees at most"):
+        brought(work.MOST_TREES + 1)
+    monkeypatch.setattr(verifying, "MOST_STEPS", 100)
+    with pytest.raises(TooLarge, match="100 steps a row"):
+        brought(40)
+    assert not any(house.uploads.iterdir())
+
+
+def test_steps_of_a_model_are_those_of_its_longest_paths():
+    views = Views.of(1)
+    chain = MultiwayTrees(
+        views,
+        np.array([0, 1]),
+        np.array([0, -1, -1, 0, -1, -1], np.int32),
+        np.array([5, 0, 0, 9, 0, 0], np.uint16),
+        np.array([2, 0, 1, 4, 2, 3]),
+    )
+    assert steps(LeafVotes(chain, np.zeros((4, 2)))) == 1 + 2 + 2 * 3

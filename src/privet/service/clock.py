@@ -3,7 +3,9 @@
 A job's answer is released ``D`` seconds after it started, however long it took, and its slot stays taken till
 then; so neither a time nor a queue tells of rows. ``D`` is three times what the most rows that there may be
 would take, by two numbers measured on invented rows of this machine (`measured`), and is rounded up to a
-coarse grid. A job that overruns all the same is released at 2D or at 4D, and is stopped then: a few bits.
+coarse grid. Of a score it counts the steps that a row takes through the model at most: whoever brings a model
+chooses how long each of them is. A job that overruns all the same is released at 2D or at 4D, and is stopped
+then: a few bits.
 """
 
 from __future__ import annotations
@@ -23,9 +25,13 @@ SECONDS_A_LEAF = 2e-6
 STEPS = (1, 2, 3, 5, 8)
 
 
-def seconds(plan: FitPlan | None, schema: Schema, pace: tuple[float, float]) -> int:
-    """D, in whole seconds."""
+def seconds(
+    plan: FitPlan | None, schema: Schema, pace: tuple[float, float], n_steps: int = 0, n_questions: int = 1
+) -> int:
+    """D, in whole seconds; of a score with the steps of its model, and for so many questions."""
     units, leaves = size(plan, schema)
+    if plan is None:
+        units = n_questions * (units + n_steps)
     rows = schema.max_rows or 0
     exact = pace[0] + rows * units * pace[1] + leaves * SECONDS_A_LEAF
     return rounded(SAFETY * exact)

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from math import exp
 from typing import Any
 
 from privet.checks import exact
 from privet.errors import BudgetError, PrivetError
 from privet.learners.plan import FitPlan
+from privet.model.steps import steps
 from privet.privacy import Charge, Cost, Quote, State, in_parallel, in_sequence
 from privet.privacy.totals import check_charge
 from privet.service.clock import pace, seconds
@@ -146,8 +147,12 @@ def priced_request(house: House, who: Who, found: Listed, data: Any) -> Priced:
     request, schema = read_request(data), found.schema
     outlined = outline(request, schema)
     accounting = house.ledger.state(found.people).budget.accounting
-    offered = price(request, schema, lambda model: model_of(house, who, model), accounting)
-    needed = seconds(outlined, schema, pace(house))
+    # Read once: a file of a model is large, and what is scored is what is priced.
+    found_model = cache(lambda model: model_of(house, who, model))
+    offered = price(request, schema, found_model, accounting)
+    through = 0 if request.model is None else steps(found_model(request.model).scored)
+    asked = max(len(plan) for quote in offered for plan in quote)
+    needed = seconds(outlined, schema, pace(house), through, asked)
     if needed > house.settings.longest:
         raise ServiceError("this would take longer than jobs may here.", "ask for less.")
     return Priced(request, offered, outlined, needed, accounting)

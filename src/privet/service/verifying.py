@@ -23,6 +23,7 @@ from privet.service.people import purse
 from privet.service.processes import looked_at
 from privet.service.refusals import Forbidden, TooLarge
 from privet.service.who import Who, require
+from privet.service.work import MOST_STEPS, MOST_TREES
 
 LARGEST, MOST_UPLOADS = 64 << 20, 100
 
@@ -89,7 +90,13 @@ def upload(house: House, who: Who, model: bytes) -> str:
     ((kept,),) = house.read("SELECT count(*) FROM upload WHERE member = ?", who.name)
     if kept >= MOST_UPLOADS:
         raise Forbidden(f"a member brings {MOST_UPLOADS} models at most.", "ask the owner.")
-    looked_at(house, model)
+    looked = looked_at(house, model)
+    if looked["trees"] > MOST_TREES or looked["steps"] > MOST_STEPS:
+        # How long a row takes, and how much memory a few of them, must not be for its author to choose.
+        raise TooLarge(
+            f"a model that is scored has {MOST_TREES:,} trees at most, and {MOST_STEPS:,} steps a row.",
+            "bring one with fewer trees.",
+        )
     id = "u" + fresh.name()
     (house.uploads / f"{id}.privet").write_bytes(model)
     with house.write() as at_once:

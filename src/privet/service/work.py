@@ -47,6 +47,9 @@ ASKS = {name: kind for name, kind in QUESTIONS.items() if issubclass(kind, OfCol
 MOST_LEAVES, MOST_TREES, MOST_TEXT = 1 << 22, 2000, 4000
 """Sizes that a request may ask for, so that no plan takes long."""
 
+MOST_STEPS = 1 << 18
+"""Steps of a row through a model that is scored: as many as the largest fits lead to."""
+
 MOST_CELLS = 1 << 14
 """Numbers of an answer: it is kept in the database, and shown on a page."""
 

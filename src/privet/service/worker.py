@@ -80,14 +80,16 @@ def _copy(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
 def _look(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
     from privet.errors import PrivetError
     from privet.model import load_model
+    from privet.model.steps import n_trees, steps
 
     try:
         model = load_model(folder / "model.privet")
         card, schema = model.card.to_dict(), model.schema
         told = {"card": card, "schema": schema.fingerprint, "kind": model.kind, "describe": model.describe()}
+        work = {"trees": n_trees(model.scored), "steps": steps(model.scored)}
     except PrivetError as error:
         return {"state": "unsound", "message": error.message, "hint": error.hint}, b""
-    return {"state": "sound", **told}, b""
+    return {"state": "sound", **told, **work}, b""
 
 
 def _measure(task: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bytes]:
