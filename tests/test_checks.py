@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.checks import whole
+from privet.checks import exact, whole
 from privet.errors import QuestionError, SchemaError
 
 
@@ -55,3 +55,9 @@ def test_bounds_are_included():
 def test_the_message_does_not_quote_and_the_kind_is_the_callers():
     with pytest.raises(SchemaError, match=r"^max_rows must be a whole number of at least 1\.$"):
         whole("someone's name", "max_rows", 1, error=SchemaError)
+
+
+@pytest.mark.parametrize("value", ["9" * 900, "-" + "9" * 400, 10**400, Fraction(10**400), "1e400"])
+def test_a_number_beyond_all_floats_is_none(value):
+    with pytest.raises(QuestionError, match="must be a finite number"):
+        exact(value, "delta")

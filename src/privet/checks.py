@@ -64,9 +64,12 @@ def exact(value: Number, what: str = "epsilon") -> Fraction:
         if isinstance(value, bool) or (isinstance(value, str) and LONG.search(value)):
             raise ValueError
         if isinstance(value, Integral):
-            return Fraction(int(value))
-        if isinstance(value, Real) and not isinstance(value, Fraction):
-            return Fraction(repr(float(value)))
-        return Fraction(value)
+            found = Fraction(int(value))
+        elif isinstance(value, Real) and not isinstance(value, Fraction):
+            found = Fraction(repr(float(value)))
+        else:
+            found = Fraction(value)
+        float(found)  # refuses what is beyond all floats: messages and cards say numbers as floats
+        return found
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         raise QuestionError(f"{what} must be a finite number.", "write it as 0.5, '0.5' or '1/2'.") from None
