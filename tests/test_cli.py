@@ -236,6 +236,21 @@ def test_grant_keeps_delta_unless_told(call):
     assert json.loads(text)["delta"] == 0
 
 
+def test_grant_keeps_what_is_set_aside_to_find_values_unless_told(call):
+    about = ["people.csv", "--name", "open"]
+    call("budget", "create", *about, "--epsilon", 1, "--delta", "1e-6", "--finding", "1e-7")
+
+    def finding(*granted):
+        assert call("budget", "grant", *about, "--epsilon", 2, *granted)[0] == 0
+        _, text, _ = call("budget", "history", *about, "--json")
+        return json.loads(text)[-1].get("finding", "0")
+
+    assert finding() == "1/10000000"
+    assert finding("--delta", "1e-5") == "1/10000000"
+    assert finding("--finding", "1e-6") == "1/1000000"
+    assert finding("--delta", "0") == "0"
+
+
 def test_ledger_and_name_can_be_chosen(call):
     where = ["--ledger", "elsewhere.db", "--name", "census"]
     assert call("budget", "create", "people.csv", "--epsilon", 1, *where)[0] == 0

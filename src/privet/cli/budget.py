@@ -14,6 +14,7 @@ from rich.text import Text
 
 from privet.cli.arguments import (
     STANDARD,
+    Accounting,
     Data,
     Json,
     LedgerFile,
@@ -57,14 +58,7 @@ def create(
     delta: Annotated[
         Any, typer.Option(metavar="D", parser=number, help="Chance that ε fails; 0 is the strict promise.")
     ] = 0.0,
-    accounting: Annotated[
-        str,
-        typer.Option(
-            metavar="WAY",
-            help="How costs with a δ add up, for good: zcdp, or gdp (5 to 8 % less noise for boosting; "
-            "learners that choose need ε).",
-        ),
-    ] = ZCDP,
+    accounting: Accounting = ZCDP,
     finding: Annotated[
         Any,
         typer.Option(metavar="D", parser=number, help="Part of δ set aside to find values nobody listed."),
@@ -95,6 +89,9 @@ def grant(
     delta: Annotated[
         Any, typer.Option(metavar="D", parser=number, help="New δ; by default it stays.")
     ] = None,
+    finding: Annotated[
+        Any, typer.Option(metavar="D", parser=number, help="New part to find values; by default it stays.")
+    ] = None,
     schema: Contract = None,
     ledger: LedgerFile = None,
     name: Name = None,
@@ -102,7 +99,9 @@ def grant(
 ) -> None:
     """Replace the budget by another total: what was spent stays spent."""
     account = open_account(data, ledger, name)
-    budget = Budget(epsilon, account.budget.delta if delta is None else delta)
+    delta = account.budget.delta if delta is None else delta
+    kept = account.budget.finding if delta else 0
+    budget = Budget(epsilon, delta, kept if finding is None else finding)
     account.ledger.grant(account.name, budget, Schema.load(schema) if schema else None)
     show_account(account, as_json)
 
