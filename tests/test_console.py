@@ -297,3 +297,11 @@ def test_a_plan_offers_what_fits_its_kind(served):
         assert "auc</option>" in score and "rmse" not in score and 'name="model"' in score
         odd = client.get("/tables/visits/plan?kind=fit&what=<b>&epsilon=0.1").text
         assert "there is no learner" in odd and "<b>&" not in odd
+
+
+def test_an_owner_chooses_in_the_browser_how_costs_add_up(served):
+    with signed_in(served, OLGA) as client:
+        form = {"name": "gaussian", "epsilon": "1", "delta": "1e-6", "accounting": "gdp"}
+        assert 'name="accounting"' in client.get("/").text
+        assert "Gaussian differential privacy" in client.post("/people", data=form).text
+        assert "Gaussian" not in client.get("/people/patients").text

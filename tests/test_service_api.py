@@ -79,7 +79,9 @@ def test_a_job_is_answered_with_the_same_bytes_for_every_get(served, ada, bob, o
 
 
 def test_hidden_and_missing_are_told_alike(served, ada, olga):
-    olga.post("/people", json={"name": "staff", "epsilon": 1})
+    staff = {"name": "staff", "epsilon": 1, "delta": 1e-6, "accounting": "gdp"}
+    assert olga.post("/people", json=staff).json()["accounting"] == "gdp"
+    assert olga.post("/people", json={**staff, "name": "more", "accounting": "x"}).status_code == 400
     write_rows(served.tables / "staff.csv")
     contract = ada.get("/tables/visits").json()["schema"]
     contract.pop("fingerprint")

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from houses import ADA, COUNT, QUICK, SCHEMA, finish, write_rows
+from houses import ADA, COUNT, OLGA, QUICK, SCHEMA, finish, write_rows
 from privet.cli.main import main
-from privet.service import jobs, models
+from privet.service import jobs, models, people
 from privet.service.house import House
 
 RULES = ("--most-epsilon", "0.5", "--approval-above", "0.2", "--cooldown", "0")
@@ -63,6 +63,18 @@ def test_a_house_is_kept_from_the_command_line(run, tmp_path):
     run("owner", "withdraw", "house", "visits", code=1)
     house.close()
     assert "FAILS" not in run("owner", "check", "house")
+
+
+def test_people_are_asked_in_gaussian_differential_privacy_where_their_owner_says_so(run, tmp_path):
+    budget = ("--epsilon", "1", "--delta", "1e-6", "--accounting", "gdp")
+    told = run("owner", "people", "house", "staff", *budget)
+    assert "Gaussian differential privacy" in told
+    run("owner", "grant", "house", "staff", "--epsilon", "2", "--delta", "1e-6")
+    house = House(tmp_path / "house", QUICK)
+    assert people.purse(house, OLGA, "staff").accounting == "gdp"
+    assert house.ledger.state("staff").budget.accounting == "gdp"
+    house.close()
+    run("owner", "people", "house", "others", "--epsilon", "1", "--accounting", "rdp", code=2)
 
 
 def test_an_older_copy_in_its_place_is_found_by_a_witness(run, tmp_path):

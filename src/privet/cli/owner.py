@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.cli.arguments import Accounting
 from privet.cli.houses import opened
 from privet.cli.output import out, require_new_file, show_json, table
-from privet.privacy import Budget
+from privet.privacy import ZCDP, Budget
 from privet.privacy.records import write_head
 from privet.schema import Schema
 from privet.service import jobs, members, people, tables, verifying
@@ -82,11 +83,12 @@ def add_people(
     epsilon: Epsilon,
     delta: Delta = "0",
     finding: Finding = "0",
+    accounting: Accounting = ZCDP,
     about: Annotated[str, typer.Option(metavar="TEXT", help="Who they are, for analysts.")] = "",
 ) -> None:
     """Name people, and the most that may ever be learnt of any one of them by all analysts together."""
     with opened(folder) as house:
-        people.create_people(house, OLGA, name, Budget(epsilon, delta, finding), about)
+        people.create_people(house, OLGA, name, Budget(epsilon, delta, finding, accounting), about)
         _show(house, name)
 
 
@@ -251,6 +253,8 @@ def _show(house: House, name: str) -> None:
     rows = [("everyone", found.total), *(found.analysts or {}).items()]
     cells = [(who, *_epsilons(money)) for who, money in rows]
     out.print(table([name, "ε at most", "ε left"], cells, ["ε at most", "ε left"]))
+    if found.accounting != ZCDP:
+        out.print("Costs with a δ add up in μ² of Gaussian differential privacy.")
 
 
 def _epsilons(money: people.Money | None) -> tuple[str, str]:

@@ -84,6 +84,14 @@ class NewPeople(Money):
 
     name: str
     about: str = ""
+    accounting: Literal["zcdp", "gdp"] = Field(
+        "zcdp", description="how costs with a delta add up, for good: gdp has less noise for Gaussian answers"
+    )
+
+    @property
+    def budget(self) -> Budget:
+        """It, exactly."""
+        return Budget(self.epsilon, self.delta, self.finding, self.accounting)
 
 
 class NewTable(Strict):

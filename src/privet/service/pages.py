@@ -26,7 +26,7 @@ from starlette.responses import Response
 from privet.errors import PrivetError
 from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.learners.score import METRICS
-from privet.privacy import Budget
+from privet.privacy import ZCDP, Budget
 from privet.schema import Continuous, Target
 from privet.service import jobs, journal, members, models, people, plans, tables, verifying
 from privet.service.composer import Given, form_fields, request_of
@@ -381,9 +381,11 @@ def add_people(
     delta: Short = "0",
     finding: Short = "0",
     about: Short = "",
+    accounting: Short = ZCDP,
 ) -> Response:
     """Name people, and the most that may ever be learnt of any one of them."""
-    people.create_people(house, who, name, Budget(epsilon, delta or "0", finding or "0"), about)
+    budget = Budget(epsilon, delta or "0", finding or "0", accounting)
+    people.create_people(house, who, name, budget, about)
     return back(f"/people/{quote(name, safe='')}")
 
 

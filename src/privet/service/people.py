@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privet.privacy import Budget, Charge, Cost, State, Transaction, in_sequence
+from privet.privacy import ZCDP, Budget, Charge, Cost, State, Transaction, in_sequence
 from privet.privacy.chain import Head
 from privet.privacy.totals import Totals, budget_of
 from privet.service.house import House, one
@@ -74,6 +74,8 @@ class Purse:
         Of everyone; for owners and officers alone.
     analysts : dict of Money
         Each one's, for owners and officers alone; None where nothing may be asked any more.
+    accounting : str
+        How costs with a δ add up: ``zcdp``, or ``gdp``, where ρ is half of μ².
     """
 
     people: str
@@ -82,6 +84,7 @@ class Purse:
     left: Mapping[str, float | None]
     total: Money | None = None
     analysts: Mapping[str, Money | None] | None = None
+    accounting: str = ZCDP
 
 
 def create_people(house: House, who: Who, name: str, budget: Budget, about: str = "") -> Purse:
@@ -143,9 +146,9 @@ def purse(house: House, who: Who, people: str) -> Purse:
             name: None if analyst.cap is None else Money.of(analyst.cap, analyst.spending.on())
             for name, analyst in sorted(state.analysts.items())
         }
-        return Purse(people, about, None, total.left, total, each)
+        return Purse(people, about, None, total.left, total, each, state.budget.accounting)
     own = _own(state, who)
-    return Purse(people, about, own, own.least(total))
+    return Purse(people, about, own, own.least(total), accounting=state.budget.accounting)
 
 
 def accounts(house: House, who: Who) -> list[Purse]:
