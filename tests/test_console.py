@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 import httpx
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from houses import ADA, OLGA, SCHEMA, hurried, make_house, serving
 from privet import Budget
-from privet.service import members, people, tables
+from privet.service import jobs, members, people, tables
 from privet.service.who import OFFICER, ROLES, Who
 from tests.servers.browser import started
 
@@ -305,3 +307,25 @@ def test_an_owner_chooses_in_the_browser_how_costs_add_up(served):
         assert 'name="accounting"' in client.get("/").text
         assert "Gaussian differential privacy" in client.post("/people", data=form).text
         assert "Gaussian" not in client.get("/people/patients").text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_breaks_a_rule_of_accessibility(served, browser, scheme):
+    fit = {"kind": "fit", "what": "boosting", "params": {"epsilon": "0.1"}}
+    job = jobs.submit(served, OLGA, "visits", fit, "a-key-of-olga")
+    until = time.monotonic() + 120
+    while jobs.job(served, OLGA, job.id).state != jobs.RELEASED and time.monotonic() < until:
+        time.sleep(0.2)
+    page, _ = opened(browser, served, OLGA, color_scheme=scheme)
+    shown = [*PATHS, *OWNED, f"/jobs/{job.id}", f"/models/{job.id}", "/nowhere"]
+    shown += ["/tables/visits/plan?what=boosting&epsilon=0.1", "/tables/visits/plan?kind=ask"]
+    found = {}
+    for path in shown:
+        page.goto(served.address + path)
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+        told = Axe().run(page).response["violations"]
+        broken = [(each["id"], [node["html"] for node in each["nodes"]]) for each in told]
+        found |= {path: broken} if broken else {}
+    assert not found
+    page.evaluate("document.querySelector('main').innerHTML += '<input>'")
+    assert [each["id"] for each in Axe().run(page).response["violations"]] == ["label"]
