@@ -206,3 +206,35 @@ def test_numbers_are_the_same_elsewhere(learner, tmp_path):
     (numbers,) = session.run(None, onnx_columns(rows, schema))
     np.testing.assert_allclose(numbers, told, atol=1e-4)
     assert np.unique(told).size > 20
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        BoostingClassifier(2.0),
+        CountForestClassifier(2.0, n_trees=2, max_depth=2),
+        BoostingRegressor(2.0),
+    ],
+)
+def test_columns_may_have_the_names_that_a_graph_gives(learner, tmp_path):
+    names = ["v0", "v3", "c0", "c7", "c7_", "label", "shares", "number", "k0", "p1", "step0", "rows"]
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.random(300) for name in names})
+    numbers = isinstance(learner, BoostingRegressor)
+    label = Target("of", 0, 2) if numbers else Label("of", ["no", "yes"])
+    schema = Schema([Continuous(name, 0, 1) for name in names], label)
+    y = frame["v0"] + frame["c0"] if numbers else np.where(frame["v0"] + frame["c0"] > 1, "yes", "no")
+    model = learner.set_params(schema=schema).fit(frame, y).model_
+    export_onnx(model, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    assert [each.name for each in session.get_outputs()] == (
+        ["number_"] if numbers else ["label_", "shares_"]
+    )
+    told = session.run(None, {name: frame[[name]].to_numpy() for name in names})[0]
+    found = duckdb.sql(export_sql(model, "frame", keep=["k0"])).df()
+    if numbers:
+        np.testing.assert_allclose(told, model.predict(frame), rtol=1e-12)
+        np.testing.assert_allclose(found["prediction"], model.predict(frame), rtol=1e-12)
+    else:
+        assert list(told) == list(found["prediction"]) == list(model.predict(frame))
+    assert list(found["k0"]) == list(frame["k0"])

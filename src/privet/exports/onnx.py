@@ -32,7 +32,8 @@ def export_onnx(model: Model, path: str | Path) -> None:
 
     Every column is an input of its own, by its name, of shape ``(rows, 1)``: doubles for numbers, NaN where
     missing; texts for categories, empty where missing. Where a schema lists an empty text, a missing one is
-    taken for it. Outputs are ``label`` and ``shares``, in the order of the schema's labels, or ``number``.
+    taken for it. Outputs are ``label`` and ``shares``, in the order of the schema's labels, or ``number``;
+    with an underscore behind it where a column has that name.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ def export_onnx(model: Model, path: str | Path) -> None:
     path : str or Path
         Of the new file.
     """
-    graph = _Graph(_onnx())
     schema, predictor = model.schema, model.predictor
+    graph = _Graph(_onnx(), frozenset(schema.feature_names))
     codes = [graph.code(feature) for feature in schema.features]
     if isinstance(schema.label, Target):
         graph.save_number(_number(graph, predictor, codes, schema.label), Path(path))
@@ -67,21 +68,31 @@ def _onnx() -> Any:
 
 @dataclass
 class _Graph:
-    """A graph as it grows: each operation is called by its name and returns the name of its result."""
+    """A graph as it grows: each operation is called by its name and returns the name of its result.
+
+    No name of its own is that of a column: columns may have any.
+    """
 
     onnx: Any
+    columns: frozenset[str] = frozenset()
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
     inputs: list[Any] = field(default_factory=list)
 
     def __call__(self, operation: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        out = f"v{len(self.nodes)}"
+        out = self.named(f"v{len(self.nodes)}")
         self.nodes.append(self.onnx.helper.make_node(operation, inputs, [out], domain=domain, **attributes))
         return out
 
+    def named(self, name: str) -> str:
+        """A name that no column has."""
+        while name in self.columns:
+            name += "_"
+        return name
+
     def constant(self, values: Any, dtype: Any) -> str:
         """The name of an array that the graph holds."""
-        name = f"c{len(self.constants)}"
+        name = self.named(f"c{len(self.constants)}")
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype), name))
         return name
 
@@ -133,22 +144,22 @@ class _Graph:
         values = np.array(schema.classes)[order]
         text = values.dtype.kind == "U"
         label = self.picked(self.constant(values, object if text else values.dtype), best)
+        told = self.named("label"), self.named("shares")
         self.nodes += [
-            helper.make_node("Identity", [label], ["label"]),
-            helper.make_node("Identity", [shares], ["shares"]),
+            helper.make_node("Identity", [of], [name]) for of, name in zip((label, shares), told, strict=True)
         ]
         kind = kinds.STRING if text else helper.np_dtype_to_tensor_dtype(values.dtype)
         outputs = [
-            helper.make_tensor_value_info("label", kind, [ROWS]),
-            helper.make_tensor_value_info("shares", kinds.DOUBLE, [ROWS, schema.n_labels]),
+            helper.make_tensor_value_info(told[0], kind, [ROWS]),
+            helper.make_tensor_value_info(told[1], kinds.DOUBLE, [ROWS, schema.n_labels]),
         ]
         self._write(outputs, path)
 
     def save_number(self, number: str, path: Path) -> None:
         """Add the one output of a model of numbers, and write the graph."""
-        helper = self.onnx.helper
-        self.nodes.append(helper.make_node("Identity", [number], ["number"]))
-        self._write([helper.make_tensor_value_info("number", self.onnx.TensorProto.DOUBLE, [ROWS])], path)
+        helper, told = self.onnx.helper, self.named("number")
+        self.nodes.append(helper.make_node("Identity", [number], [told]))
+        self._write([helper.make_tensor_value_info(told, self.onnx.TensorProto.DOUBLE, [ROWS])], path)
 
     def _write(self, outputs: list[Any], path: Path) -> None:
         helper = self.onnx.helper
