@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from privet import BoostingRegressor, Continuous, CountForestClassifier, Schema, Target, load_model
+from privet import BoostingRegressor, Continuous, CountForestClassifier, Label, Schema, Target, load_model
 from privet.cli.app import run
 from privet.data.draft import draft_schema
 from privet.data.sources import files
@@ -119,6 +119,16 @@ def test_a_table_that_is_read_is_not_written_to(rows, model, tmp_path):
     source = write_duckdb(rows, tmp_path)
     with pytest.raises(DataError, match="another file"):
         predict_into(model, source, source.replace("table=people", "table=told"))
+
+
+@pytest.mark.parametrize("keep", ["prediction", "share_True"])
+def test_a_column_that_is_kept_is_not_written_over(keep, rows, tmp_path):
+    schema = Schema([Continuous("x", 0, 1)], Label("y", [False, True]))
+    frame = pd.DataFrame({"x": [0.1, 0.9], "prediction": [1, 2], "share_True": [3, 4], "y": [False, True]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    told = CountForestClassifier(n_trees=1, schema=schema).fit(frame[["x"]], frame["y"])
+    with pytest.raises(DataError, match="of their own"):
+        predict_into(told, tmp_path / "rows.csv", tmp_path / "told.csv", keep)
 
 
 def test_numbers_and_odd_labels_are_written_in_one_type(rows, tmp_path):

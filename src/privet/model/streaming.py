@@ -53,6 +53,10 @@ def prediction_tables(
     model: Model, source: Place, keep: str | None = None, digits: int | None = None
 ) -> Iterator[pa.Table]:
     """What a model says of rows, some at a time: ``keep``, ``prediction``, and a share of every label."""
+    label = model.schema.label
+    told = ["prediction", *(f"share_{value}" for value in getattr(label, "values", ()))]
+    if keep in told:
+        raise DataError(f"predictions have a column {keep!r} of their own.", "rename the one that is kept.")
     place = open_source(source, model.schema)
     columns = list(dict.fromkeys([*model.schema.feature_names, *([keep] if keep else [])]))
     place.require(columns)
