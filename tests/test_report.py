@@ -249,6 +249,13 @@ def test_any_name_can_be_shown(tmp_path):
         save_picture(main_figure(model), tmp_path / f"{learner.__class__.__name__}.png")
 
 
+def test_a_page_is_written_where_there_is_one_label_alone():
+    schema = Schema([Continuous("x", 0, 1), Categorical("c", ["a", "b"])], Label("y", ["only"]))
+    X = pd.DataFrame({"x": np.linspace(0, 1, 50), "c": ["a", "b"] * 25})
+    for learner in (BoostingClassifier(schema=schema), CountForestClassifier(n_trees=2, schema=schema)):
+        assert "only" in explain(learner.fit(X, ["only"] * 50))
+
+
 def test_the_main_picture_is_drawn(model, tmp_path):
     main_figure(model).savefig(tmp_path / "main.png")
     assert (tmp_path / "main.png").stat().st_size > 10_000

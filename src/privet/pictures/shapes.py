@@ -101,7 +101,7 @@ class Shapes:
             return f"{value[0]:+,.4g} ± {band:,.2g}"
         scores = self.effects.base + np.stack([value - band, value, value + band])
         chances = probabilities(scores, len(self.names))
-        if self.binary:
+        if len(self.names) == 2:
             low, middle, high = chances[:, 1]
             return f"{self.names[1]} {middle:.1%}, {low:.1%} to {high:.1%}"
         best = np.argsort(-chances[1])[:3]
