@@ -166,6 +166,14 @@ def test_only_open_categories_are_asked_once_each(places):
     assert not account.spent().rho_units
 
 
+def test_numbers_have_no_list_of_values():
+    schema = Schema([Continuous("age", 0, 120)], Label("ill", ["no", "yes"]))
+    account = Ledger().create("people", Budget(1, "1e-6", FINDING))
+    rows = protect(pd.DataFrame({"age": [1.0], "ill": ["no"]}), schema, account)
+    with pytest.raises(QuestionError, match="numbers have no list"):
+        rows.common_values([0], epsilon=1, delta=FINDING)
+
+
 def test_rows_by_range_are_counted_once_a_feature():
     schema = Schema(
         [Continuous("x", 0, 1), Categorical("c", ["a"]), Continuous("z", 0, 1)], Label("y", [0, 1])

@@ -105,6 +105,9 @@ class CommonValues(Question[CommonKeys]):
 
     def check(self, schema: Schema) -> None:
         super().check(schema)
+        numbers = {j for j, feature in enumerate(schema.features) if isinstance(feature, Continuous)}
+        if numbers.intersection(j for j in self.features if type(j) is int):
+            raise QuestionError("numbers have no list of values.", "ask for a histogram, or a quantile.")
         _check_places(self.features, schema, Categorical)
         if not len(self.features):
             raise _none_asked()
