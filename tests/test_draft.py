@@ -186,6 +186,11 @@ def test_common_values_can_be_asked_for_from_the_command_line(tmp_path, capsys, 
     assert [row["town"] for row in told["answers"]] == ["north", "south"]
     assert main([*ask, "--delta", "1e-7"]) != 0
     assert main([*ask, "--delta", "0"]) == 2
+    pd.DataFrame({"town": [f"t{i}" for i in range(9)], "ill": ["no"] * 9}).to_csv("rare.csv", index=False)
+    rare = [argument.replace("p.csv", "rare.csv") for argument in (*budget, *ask)]
+    assert main(rare[: len(budget)]) == 0
+    assert main([*rare[len(budget) :], "--delta", "1e-7"]) == 0  # none is found, and that is told
+    assert "are not shown" in capsys.readouterr().out
     assert main([*ask[:-4], "--column", "height", "--epsilon", "1", "--delta", "1e-7"]) == 2
 
 

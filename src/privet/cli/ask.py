@@ -267,7 +267,7 @@ def _cells(answer: Answer, head: str, margin: int) -> Table:
     last = [("…",) * len(answer.columns) + (f"{more:,} more: see --json",)] if more else []
     if isinstance(answer, NoisyChoices):
         return table([*answer.columns, head], [*((*names, _number(value)) for *names, value in cells), *last])
-    longest = max(1, *(row[-1] for row in cells))
+    longest = max([1, *(row[-1] for row in cells)])
     rows = [(*names, f"{n:,}", f"{n - margin:,} … {n + margin:,}", _bar(n, longest)) for *names, n in cells]
     return table([*answer.columns, head, "95 % range", ""], [*rows, *last], [head, "95 % range"])
 
