@@ -111,11 +111,11 @@ def test_what_has_no_moments_is_refused_and_costs_nothing():
         with pytest.raises(QuestionError):
             protected.noisy_moments(column, epsilon=1, **more)
     assert protected._account.spent().epsilon == 0
-    wide = Schema([Continuous("x")], Label("y", [0, 1]))
-    with pytest.raises(QuestionError, match="open"):
-        protect(pd.DataFrame({"x": [1.0], "y": [0]}), wide, Ledger().create("p", Budget(1))).noisy_moments(
-            "x", epsilon=1
-        )
+    for feature, why in ((Continuous("x"), "open"), (Continuous("x", -1e300, 1e300), "too wide")):
+        wide, account = Schema([feature], Label("y", [0, 1])), Ledger().create("p", Budget(1))
+        with pytest.raises(QuestionError, match=why):
+            protect(pd.DataFrame({"x": [1.0], "y": [0]}), wide, account).noisy_moments("x", epsilon=1)
+        assert account.spent().epsilon == 0
 
 
 def test_on_the_command_line(tmp_path, monkeypatch, capsys):

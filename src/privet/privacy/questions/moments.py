@@ -22,6 +22,9 @@ from privet.privacy.questions.boosting import gradient_grid
 from privet.privacy.questions.columns import Columns, OfColumns
 from privet.schema import Continuous, Moment, Schema
 
+LARGEST = 1e100
+"""Of a bound: sums over all rows, and squares of them, are far from the largest float."""
+
 LEAST_FINE = Fraction(1, 10**4)
 """Least ε whose noise can be drawn in the finest units."""
 
@@ -76,6 +79,10 @@ class Moments(OfColumns):
             raise QuestionError(f"{self.column!r} holds no numbers.", "ask for its most frequent value.")
         if feature.is_open:
             raise QuestionError(f"the range of {self.column!r} is open.", "state bounds, or ask a quantile.")
+        if max(abs(feature.lower), abs(feature.upper)) > LARGEST:
+            raise QuestionError(
+                f"the range of {self.column!r} is too wide for its squares.", "state bounds within ±1e100."
+            )
         return feature
 
 
