@@ -215,6 +215,9 @@ def test_hostile_names_are_text(served, browser):
     )
     people.create_people(served, OLGA, "odd", Budget(1), HOSTILE)
     tables.register(served, OLGA, "odd", "odd", "file:odd.csv", contract)
+    with signed_in(served, OLGA) as client:
+        shown = client.get("/tables/odd/plan?kind=ask").text
+        assert "&#34;&lt;script&gt;alert(&#34;&#34;x&#34;&#34;)&lt;/script&gt;&#34; > 60" in shown
     page, faults = opened(browser, served, OLGA)
     page.on("dialog", lambda dialog: faults.append("a script ran"))
     for path in ("/tables/odd", "/tables/odd/plan?what=%3Cscript%3E&epsilon=1", "/people/odd", "/audit"):

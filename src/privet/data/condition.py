@@ -260,8 +260,20 @@ def find_column(name: str, schema: Schema) -> tuple[int, Feature | Label]:
     for column, feature in enumerate(columns):
         if feature.name == name:
             return column, feature
-    names = ", ".join(feature.name for feature in columns)
+    names = ", ".join(as_written(feature.name) for feature in columns)
     raise QuestionError(f"there is no column {_shown(name)} in the schema.", f"columns are {names}.")
+
+
+def as_written(text: object) -> str:
+    """A name or a value as a condition has it: in quotes, where it would be read as something else.
+
+    >>> as_written("age"), as_written("blood pressure"), as_written('12" pipe'), as_written("or")
+    ('age', '"blood pressure"', '"12"" pipe"', '"or"')
+    """
+    word = str(text)
+    found = TOKEN.fullmatch(word)
+    bare = found is not None and found["bare"] == word and word.lower() not in KEYWORDS
+    return word if bare else '"' + word.replace('"', '""') + '"'
 
 
 def _compared(feature: Feature | Label, sign: str, text: str) -> np.ndarray:

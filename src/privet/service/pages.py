@@ -23,6 +23,7 @@ from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
+from privet.data.condition import as_written
 from privet.errors import PrivetError
 from privet.estimators import CLASSIFIERS, REGRESSORS
 from privet.learners.score import METRICS
@@ -101,6 +102,7 @@ def _middle(feature: Continuous) -> object:
 
 
 ENVIRONMENT.globals["middle"] = _middle
+ENVIRONMENT.filters["written"] = as_written
 
 
 def add_pages(app: FastAPI) -> None:
