@@ -20,6 +20,28 @@ class BatchedEstimator(PrivateEstimator):
         """Learn from rows, and forget what was learnt before."""
         return self._fit_batch(X, y, unit, None, None)
 
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, *, unit: Any = None, batch: str | None = None
+    ) -> Self:
+        """Add a batch of people: its own noisy numbers are added to those released before, in their trees.
+
+        Parameters
+        ----------
+        X, y, unit :
+            As for ``fit``.
+        classes :
+            Not used, taken for scikit-learn's sake: the labels are the schema's.
+        batch : str, optional
+            Name under which these people are declared to be in no other batch: they are then
+            charged in parallel to other batches. Without it they are charged in sequence. Protected
+            rows carry the batch of their account.
+
+        Returns
+        -------
+        self
+        """
+        return self._add_batch(X, y, unit, batch)
+
     def _add_batch(self, X: Any, y: Any, unit: Any, batch: str | None) -> Self:
         if isinstance(X, Protected) and batch not in (None, X.batch_name):
             raise QuestionError(

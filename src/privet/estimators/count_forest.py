@@ -22,28 +22,6 @@ from privet.structure import MultiwayTrees
 class CountForestClassifier(BatchedEstimator, WeightedClassifier, CountForest):
     __doc__ = CountForest.__doc__
 
-    def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, *, unit: Any = None, batch: str | None = None
-    ) -> Self:
-        """Add a batch of people: its own noisy counts are added to those released before.
-
-        Parameters
-        ----------
-        X, y, unit :
-            As for ``fit``.
-        classes :
-            Not used, taken for scikit-learn's sake: the labels are the schema's.
-        batch : str, optional
-            Name under which these people are declared to be in no other batch: they are then
-            charged in parallel to other batches. Without it they are charged in sequence. Protected
-            rows carry the batch of their account.
-
-        Returns
-        -------
-        self
-        """
-        return self._add_batch(X, y, unit, batch)
-
     @classmethod
     def from_model(cls, model: CountModel, **parameters: Any) -> Self:
         """An estimator that goes on from a released model, say, one read from its file.

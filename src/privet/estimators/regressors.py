@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
 
 from privet.estimators.base import PrivateRegressor
 from privet.estimators.batched import BatchedEstimator
@@ -66,24 +65,6 @@ class BoostingRegressor(StartedEstimator, PrivateRegressor, Boosting):
 @dataclass(eq=False, repr=False)
 class CountForestRegressor(BatchedEstimator, PrivateRegressor, NumberForest):
     __doc__ = NumberForest.__doc__
-
-    def partial_fit(self, X: Any, y: Any = None, *, unit: Any = None, batch: str | None = None) -> Self:
-        """Add a batch of people: its noisy rows by leaf are added to those released before, in their trees.
-
-        Parameters
-        ----------
-        X, y, unit :
-            As for ``fit``.
-        batch : str, optional
-            Name under which these people are declared to be in no other batch: they are then
-            charged in parallel to other batches. Without it they are charged in sequence. Protected
-            rows carry the batch of their account.
-
-        Returns
-        -------
-        self
-        """
-        return self._add_batch(X, y, unit, batch)
 
 
 REGRESSORS: dict[str, type[PrivateRegressor]] = {
