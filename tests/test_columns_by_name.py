@@ -1,5 +1,6 @@
 """Columns are found by their names, labels too, in frames and in files."""
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -107,3 +108,91 @@ def test_numbers_that_pandas_has_for_names_are_the_names_that_they_spell():
     model = CountForestClassifier(4.0, schema=schema).fit(frame, np.where(frame[0] > 0.5, "yes", "no"))
     named = frame.rename(columns=str)
     assert (model.model_.predict(frame[[1, 0]]) == model.model_.predict(named)).all()
+
+
+NAMED_OTHERWISE = {"Age": "age", " age": "age", "Town": "town", "t_own": "town"}
+
+
+@pytest.mark.parametrize(("there", "wanted"), NAMED_OTHERWISE.items())
+def test_a_column_that_is_spelt_otherwise_is_named(there, wanted):
+    table = frame()
+    spelt = table.rename(columns={wanted: there})
+    hint = f"the table has {there!r}: write the name there as in the schema"
+    with pytest.raises(DataError, match=hint):
+        CountForestClassifier(8.0, schema=SCHEMA).fit(spelt)
+    model = CountForestClassifier(8.0, schema=SCHEMA, n_trees=1).fit(table)
+    with pytest.raises(DataError, match=f"(?s)now missing:\n- {wanted}\n.*{hint}"):
+        model.predict(spelt)
+    with pytest.raises(DataError, match=hint):
+        model.model_.predict(spelt)
+    with pytest.raises(SchemaError, match=r"(?s)requires y to be passed.*the table has 'Ill'"):
+        model.fit(table.rename(columns={"ill": "Ill"}))
+    with pytest.raises(DataError, match=r"not the name of a column.\nHint: leave y out"):
+        model.fit(table, "ill")
+
+
+def test_what_is_lacking_for_a_prediction_is_said_in_our_words():
+    table = frame()
+    model = CountForestClassifier(8.0, schema=SCHEMA, n_trees=1).fit(table)
+    with pytest.raises(DataError, match="now missing:\n- town\nHint: add what is missing"):
+        model.predict(table[["age"]])
+    with (
+        pytest.warns(UserWarning, match="names"),
+        pytest.raises(DataError, match=r"\nHint: give one column for"),
+    ):
+        model.predict(np.zeros((3, 1)))
+    with pytest.raises(DataError, match="names of columns are text, or numbers, not both"):
+        model.fit(table.rename(columns={"age": None}), table["ill"])
+    for twice in ("age", "other"):
+        two = pd.concat([table, table[[twice]]], axis=1)
+        for read in (model.predict, model.model_.predict, model.fit):
+            with pytest.raises(DataError, match=f"column '{twice}' stands there twice"):
+                read(two)
+    with pytest.raises(DataError, match=r"records are not a table yet.\nHint: give pandas.DataFrame"):
+        model.predict(table.to_records(index=False))
+    with pytest.raises(DataError, match=r"rows that name them as pandas.DataFrame"):
+        model.predict(table.to_dict("records"))
+
+
+@pytest.mark.parametrize("kind", ["numpy", "arrow"])
+def test_dates_and_spans_of_time_are_no_numbers_and_it_is_said_what_to_do(kind):
+    table = frame().drop(columns="age")
+    days = pd.date_range("2020-01-01", periods=len(table))
+    for values, hint in ((days, "say Date or DateTime"), (days - days[0], r"total_seconds\(\)")):
+        dated = table.assign(age=values)
+        with pytest.raises(DataError, match=f"'age' does not hold numbers.\nHint: .*{hint}"):
+            CountForestClassifier(8.0, schema=SCHEMA).fit(
+                dated if kind == "numpy" else pa.Table.from_pandas(dated)
+            )
+
+
+def test_streams_of_arrow_and_relations_of_duckdb_are_tables():
+    table = frame()
+    arrow = pa.Table.from_pandas(table)
+    model = CountForestClassifier(8.0, schema=SCHEMA, n_trees=5).fit(arrow.to_reader(100))
+    relation = duckdb.from_arrow(arrow)
+    expected = model.predict(table)
+    for made in (arrow.to_reader, lambda: arrow.combine_chunks().to_batches()[0], lambda: relation):
+        assert (model.predict(made()) == expected).all() and (model.model_.predict(made()) == expected).all()
+    assert (
+        CountForestClassifier(8.0, schema=SCHEMA).fit(relation).predict(relation) == table["ill"]
+    ).mean() > 0.8
+    with pytest.raises(DataError, match="could not be read") as refused:
+        model.predict(duckdb.sql("select cast('a secret' as int) age, 'a' town"))
+    assert "secret" not in str(refused.value) and refused.value.__cause__ is None
+
+
+def test_labels_are_scored_as_the_schema_reads_them():
+    table = frame().assign(ill=lambda f: (f["ill"] == "yes").astype(int))
+    schema = Schema(SCHEMA.features, Label("ill", [0, 1]))
+    model = CountForestClassifier(8.0, schema=schema, n_trees=5).fit(table)
+    expected = (model.predict(table) == table["ill"]).mean()
+    texts = table["ill"].astype(str)
+    for labels in (table["ill"], texts, texts.astype("category"), texts.tolist(), pl.Series(texts.tolist())):
+        assert model.score(table, labels) == expected
+    assert model.score(table, ["never seen"] * len(table)) == 0
+    weights = np.arange(len(table))
+    hits = model.predict(table) == table["ill"]
+    assert model.score(table, texts, weights) == pytest.approx((hits * weights).sum() / weights.sum())
+    with pytest.raises(DataError, match="different numbers of rows"):
+        model.score(table, [0, 1])

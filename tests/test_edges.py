@@ -339,7 +339,7 @@ def test_no_label_changes_how_another_is_read_or_how_all_are_written(make, kind,
             now = [*before, *odd, *behind]
             codes = outcome(X[: len(now)], schema, make(now))
             assert codes == [expected[id(value)] for value in now]
-            y = rows.validated_labels(FOREST, X[: len(now)], make(now))
+            y = rows.validated_labels(X[: len(now)], make(now))
             classes = rows.classes(schema.label.values, y)
             written.add((classes.dtype.str if kind is None else classes.dtype.kind, tuple(classes.tolist())))
     ((dtype, classes),) = written
@@ -370,7 +370,7 @@ def test_labels_are_written_in_the_type_that_y_declares(make, kind):
     values = ["False", "True"] if kind == "b" else ["0", "1"]
     schema = Schema([Continuous("x", 0, 1)], Label("y", values))
     for y in ([0, 1, 1], [0, 0, 0]):
-        labels = rows.validated_labels(FOREST, np.zeros((3, 1)), make(y))
+        labels = rows.validated_labels(np.zeros((3, 1)), make(y))
         assert rows.classes(values, labels).dtype.kind == kind
         assert outcome(np.zeros((3, 1)), schema, labels) == y
 

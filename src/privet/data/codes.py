@@ -214,7 +214,7 @@ def encode_label(column: Column, schema: Schema, n_rows: int) -> np.ndarray:
     if (codes >= schema.n_labels).any():
         raise DataError(
             f"label {label.name!r} is missing, or not among the schema's values, in some rows.",
-            "drop those rows or add the value to the schema; `privet schema check` counts them.",
+            f"drop those rows or add the value ({label.told}); `privet schema check` counts them.",
             column=label.name,
         )
     return codes
@@ -297,7 +297,7 @@ def numbers(column: Column, name: str) -> np.ndarray:
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "O":
             return _each_number(column, name)
-        _require(column.dtype.kind in ARRAYS_OF_NUMBERS, name, "numbers")
+        _require(column.dtype.kind in ARRAYS_OF_NUMBERS, name, "numbers", column)
         return column if is_plain(column) else column.astype(np.float64)
     if isinstance(column, Coded) or pa.types.is_dictionary(column.type):
         coded = distinct(column, name)
@@ -308,7 +308,7 @@ def numbers(column: Column, name: str) -> np.ndarray:
         values = np.full(len(used), np.nan)
         values[used] = _each_number(coded.entries[used], name)
         return values[coded.rows]
-    _require(any(is_kind(column.type) for is_kind in NUMERIC), name, "numbers")
+    _require(any(is_kind(column.type) for is_kind in NUMERIC), name, "numbers", column)
     if pa.types.is_decimal(column.type):
         # Arrow would multiply by a power of ten, which rounds by the scale that all values share.
         column = pa_compute.cast(column, pa.string())
@@ -375,9 +375,9 @@ def _each_moment(values: Sequence[object], feature: Moment) -> np.ndarray:
     return np.array(found, np.float64)
 
 
-def _require(holds: bool, name: str, wanted: str) -> None:
+def _require(holds: bool, name: str, wanted: str, column: Column = None) -> None:
     if not holds:
-        raise wrong_type(name, wanted)
+        raise wrong_type(name, wanted, column)
 
 
 def encode_categorical(column: Column, feature: Categorical, out: np.ndarray) -> None:

@@ -7,15 +7,17 @@ of objects are read value by value, since one row could otherwise decide how all
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from privet.data.discreet import attempt
+from privet.data.discreet import attempt, read_discreetly
 from privet.errors import DataError
 
 
@@ -103,6 +105,32 @@ def _arrow_column(series: nw.Series[Any]) -> Column:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
+def held(source: Any) -> Any:
+    """A stream of Arrow, or what can be read as one, as a table in memory; anything else as it is."""
+    if isinstance(source, pa.RecordBatch):
+        return pa.table(source)
+    if not hasattr(source, "__arrow_c_stream__") or as_frame(source, allow_series=True) is not None:
+        return source
+    return read_discreetly(partial(pa.table, source))
+
+
+def as_frame(source: Any, allow_series: bool = False) -> Any:
+    """A frame of some library that is in memory, as all of them are read; None if it is none."""
+    try:
+        found = nw.from_native(source, eager_only=True, pass_through=True, allow_series=allow_series)
+    except nw.exceptions.DuplicateError:
+        pass
+    else:
+        return found if isinstance(found, nw.DataFrame | nw.Series) else None
+    raise _named_twice(source)
+
+
+def _named_twice(source: Any) -> DataError:
+    names = getattr(source, "column_names", getattr(source, "columns", ()))
+    twice = next((str(name) for name, times in Counter(names).items() if times > 1), "")
+    return DataError(f"column {twice!r} stands there twice.", "rename one of them, or leave it out.")
+
+
 def object_rows(rows: Sequence[Any]) -> np.ndarray:
     """A list of rows as a table of objects; every value stays what it is.
 
@@ -110,7 +138,8 @@ def object_rows(rows: Sequence[Any]) -> np.ndarray:
     """
     one_way = DataError(
         "Expected 2D array, got a list whose items are not all rows of the same length.",
-        "give every row a value for each feature. Reshape your data if it is a single row or column.",
+        "give every row a value for each feature, and rows that name them as pandas.DataFrame(rows). "
+        "Reshape your data if it is a single row or column.",
     )
     listed = [_row(row) for row in rows]
     widths = {-1 if row is None else len(row) for row in listed}

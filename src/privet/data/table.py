@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from privet.data.columns import Column, array_column, object_rows, series_column
+from privet.data.columns import Column, array_column, as_frame, held, object_rows, series_column
 from privet.data.discreet import attempt
 from privet.data.lines import LONGEST_LINE, CheckedLines
 from privet.data.text import (
@@ -28,6 +28,7 @@ from privet.data.text import (
     TextFile,
     likely_separator,
     place_path,
+    spelt_otherwise,
 )
 from privet.errors import DataError, PrivetError
 from privet.schema import Continuous, Moment, Schema
@@ -56,10 +57,11 @@ def require_columns(found: Sequence[str], names: Sequence[str]) -> None:
     times = Counter(found)
     missing = [name for name in names if not times[name]]
     if missing:
+        near = separated_otherwise(found) or spelt_otherwise(missing[0], set(found) - set(names))
         raise DataError(
             f"column {missing[0]!r} is missing"
             + (f" (and {len(missing) - 1} more)." if missing[1:] else "."),
-            separated_otherwise(found) or "add it to the table, or take it out of the schema.",
+            near or "add it to the table, or take it out of the schema.",
             column=missing[0],
         )
     twice = [name for name in names if times[name] > 1]
@@ -80,16 +82,16 @@ def open_held(source: Any, schema: Schema) -> Table:
         return _open_array(object_rows(source), schema)
     if isinstance(source, np.ndarray):
         return _open_array(array_column(source), schema)
-    if isinstance(source, pa.RecordBatch):
-        source = pa.table(source)
+    source = held(source)
     no_table = DataError(
         f"cannot read a table from {type(source).__name__}.",
         "give a pandas or polars frame, an Arrow table, a numpy array, or where a table lies.",
     )
     if hasattr(source, "collect"):
         raise DataError("a lazy frame holds no rows yet.", "give what its collect() returns.")
-    faults = (TypeError, nw.exceptions.NarwhalsError)
-    frame = attempt(partial(nw.from_native, source, eager_only=True), faults, no_table)
+    frame = as_frame(source, allow_series=True)
+    if frame is None:
+        raise no_table
     if not isinstance(frame, nw.DataFrame):
         raise DataError("a single column is not a table.", "give a frame with one column a feature.")
 
@@ -214,10 +216,19 @@ def damaged(path: Path) -> DataError:
     return DataError(f"{path.name!r} is damaged, or cannot be read.", "write it again, or check its rights.")
 
 
-def wrong_type(name: str, wanted: str) -> DataError:
-    """Return the error of a column that is not what the schema says."""
-    return DataError(
-        f"column {name!r} does not hold {wanted}.",
-        "convert the column, or change its type in the schema.",
-        column=name,
-    )
+def wrong_type(name: str, wanted: str, column: Column = None) -> DataError:
+    """Return the error of a column that is not what the schema says, for all that its declared type tells."""
+    hint = "convert the column, or change its type in the schema."
+    return DataError(f"column {name!r} does not hold {wanted}.", _instead(column) or hint, column=name)
+
+
+def _instead(column: Column) -> str:
+    """What to do with dates and spans of time where a number is wanted; nothing of other types."""
+    kind = getattr(column, "type", pa.null())
+    if isinstance(column, np.ndarray):
+        kind = {"M": pa.date32(), "m": pa.duration("s")}.get(column.dtype.kind, pa.null())
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return "say Date or DateTime of it in the schema."
+    if pa.types.is_duration(kind):
+        return "make numbers of its spans of time, say, of days: column.dt.total_seconds() / 86_400."
+    return ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,18 @@ def likely_separator(names: list[str]) -> str:
     """A separator that seems to stand within names of columns, nothing if there is none."""
     found = [sign for sign in OFTEN if len(names) == 1 and sign in names[0]]
     return found[0] if found else ""
+
+
+def spelt_otherwise(name: str, found: Iterable[str]) -> str:
+    """What to do where another column seems to be meant: names of columns are public.
+
+    >>> spelt_otherwise("age", ["id", "Age "])
+    "the table has 'Age ': write the name there as in the schema, or here as there."
+    """
+    plain = {"".join(filter(str.isalnum, other.casefold())): other for other in sorted(found)}
+    near = get_close_matches("".join(filter(str.isalnum, name.casefold())), plain, 1, 0.8)
+    told = "the table has {!r}: write the name there as in the schema, or here as there."
+    return told.format(plain[near[0]]) if near else ""
 
 
 def _check_separator(separator: object) -> None:

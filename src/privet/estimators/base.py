@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from privet.data.columns import held
 from privet.data.draft import schema_from_data
 from privet.data.text import is_place
 from privet.errors import PrivacyLeakWarning, QuestionError, SchemaError
@@ -87,11 +88,13 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
             schema = known or self._schema(X, y)
             self._set_names(schema)
         else:
-            X, y = rows.with_labels(X, y, known)
+            X, y = rows.with_labels(held(X), y, known)
+            given = X
             X, unit = rows.with_persons(X, unit, known)
             names = known.feature_names if known else None
             X = rows.validated(self, X, self._starts_anew(), names)
-            y = rows.validated_labels(self, X, y)
+            rows.require_labels(self, given, y, known)
+            y = rows.validated_labels(X, y)
             schema = known or self._schema(X, y)
         schema = schema if by_name is None else schema.by(by_name)
         account = self._payer(schema)
@@ -214,7 +217,7 @@ class PrivateEstimator(BaseEstimator, Learner):  # type: ignore[misc]
         warn_of_wrappers()
         if is_place(X):
             return X
-        return rows.validated(self, X, False, getattr(self, "feature_names_in_", None))
+        return rows.validated(self, held(X), False, getattr(self, "feature_names_in_", None))
 
     def _schema(self, X: Any, y: Any) -> Schema:
         if isinstance(self.schema, Schema):
@@ -264,16 +267,20 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row."""
-        rows = self._rows(X)
-        best = self.model_.best(self.model_.shares(rows))
-        return np.asarray(self.classes_[np.argsort(self._order)[best]])
+        return np.asarray(self.classes_[np.argsort(self._order)[self._best(X)]])
+
+    def _best(self, X: Any) -> np.ndarray:
+        """Place among the schema's labels of the one that is predicted of each row."""
+        told = self._rows(X)
+        return np.asarray(self.model_.best(self.model_.shares(told)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy of public rows, or of one's own: exact; ``y`` may stand in X under the schema's name."""
         if y is None:
             check_is_fitted(self)
             return float(self.model_.score(X))
-        return float(super().score(X, y, sample_weight))
+        best = self._best(X)
+        return float(np.average(rows.is_label(y, best, self.model_.schema), weights=sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

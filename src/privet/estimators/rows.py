@@ -21,9 +21,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
-from privet.data.columns import Coded, Column, array_column, object_rows, open_column
-from privet.data.discreet import attempt, read_discreetly
-from privet.data.values import text
+from privet.data.columns import Coded, Column, array_column, as_frame, object_rows, open_column
+from privet.data.discreet import read_discreetly
+from privet.data.text import spelt_otherwise
+from privet.data.values import Lookup, text
 from privet.errors import DataError, SchemaError
 from privet.schema import Scalar, Schema
 
@@ -35,7 +36,7 @@ def with_labels(X: Any, y: Any, schema: Schema | None) -> tuple[Any, Any]:
     """X and y; y as the column of X that a schema names, where only X was given."""
     if y is not None or schema is None:
         return X, y
-    frame = _frame(X)
+    frame = as_frame(X)
     if frame is None or schema.label.name not in frame.columns:
         return X, y
     return X, frame[schema.label.name].to_native()
@@ -53,7 +54,7 @@ def with_persons(X: Any, unit: Any, schema: Schema | None) -> tuple[Any, Any]:
         Has its name otherwise.
     """
     name = unit if isinstance(unit, str) else schema and schema.unit
-    frame = None if name is None else _frame(X)
+    frame = None if name is None else as_frame(X)
     if frame is not None and name in frame.columns:
         X, column = frame.drop(name).to_native(), frame[name].to_native()
         return X, column if unit is None or isinstance(unit, str) else unit
@@ -69,21 +70,44 @@ def validated(estimator: BaseEstimator, X: Any, reset: bool, names: Sequence[str
     this order. A list of rows becomes an array of objects, so that no type is found from all of them.
     """
     table = read_discreetly(partial(_table, X, type(estimator).__name__))
-    frame = None if names is None else _frame(table)
+    frame = None if names is None else as_frame(table)
     if frame is not None and names is not None and set(names) <= set(frame.columns):
         table = frame.select(*names).to_native()
-    # Looks at names and at the number of columns alone.
-    validate_data(estimator, table, reset=reset, skip_check_array=True)
+    try:
+        # Looks at names and at the number of columns alone.
+        validate_data(estimator, table, reset=reset, skip_check_array=True)
+    except TypeError:
+        hint = "make text of all of them: frame.columns = frame.columns.astype(str)."
+        raise DataError("names of columns are text, or numbers, not both.", hint) from None
+    except ValueError as error:
+        raise DataError(str(error).rstrip(), _as_learnt(frame, names)) from None
     return table
 
 
-def validated_labels(estimator: BaseEstimator, X: Any, y: Any) -> Column | list[Any]:
+def _as_learnt(frame: nw.DataFrame[Any] | None, names: Sequence[str] | None) -> str:
+    """What to do where columns are not those that were learnt from."""
+    if frame is None or names is None:
+        return "give one column for each feature, in the order of the schema."
+    missing = [name for name in names if name not in frame.columns]
+    others = [str(name) for name in frame.columns if name not in names]
+    near = missing[:1] and spelt_otherwise(missing[0], others)
+    return near or "add what is missing to the table; other columns may stand beside it."
+
+
+def require_labels(estimator: BaseEstimator, X: Any, y: Any, schema: Schema | None) -> None:
+    """Refuse to learn without labels."""
+    if y is not None:
+        return
+    frame, hint = as_frame(X), "fit(X, y)."
+    if frame is not None and schema is not None:
+        name = schema.label.name
+        near = spelt_otherwise(name, set(map(str, frame.columns)) - set(schema.feature_names))
+        hint = near or f"fit(X, y), or let X have a column {name!r}, as the schema calls it."
+    raise SchemaError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.", hint)
+
+
+def validated_labels(X: Any, y: Any) -> Column | list[Any]:
     """Labels as a column of its declared type; a list declares none and stays a list."""
-    if y is None:
-        raise SchemaError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None.",
-            "fit(X, y).",
-        )
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
@@ -92,7 +116,7 @@ def validated_labels(estimator: BaseEstimator, X: Any, y: Any) -> Column | list[
             stacklevel=3,
         )
     labels = read_discreetly(partial(_labels, y))
-    frame = _frame(X)
+    frame = as_frame(X)
     if len(labels) != len(X if frame is None else frame):
         raise DataError("features and labels have different numbers of rows.", "give one label a row.")
     return labels
@@ -100,15 +124,21 @@ def validated_labels(estimator: BaseEstimator, X: Any, y: Any) -> Column | list[
 
 def is_frame(X: Any) -> bool:
     """Whether X is a frame of some library rather than an array."""
-    return _frame(X) is not None
+    return as_frame(X) is not None
 
 
-def _frame(X: Any) -> nw.DataFrame[Any] | None:
-    """X as a frame, if it is one."""
-    twice = DataError("a column's name stands there twice.", "rename one of them.")
-    wrap = partial(nw.from_native, X, eager_only=True, pass_through=True)
-    found = attempt(wrap, (nw.exceptions.DuplicateError,), twice)
-    return found if isinstance(found, nw.DataFrame) else None
+def is_label(y: Any, codes: np.ndarray, schema: Schema) -> np.ndarray:
+    """Whether each row has the label at a place of the schema; labels are equal as the schema reads them."""
+
+    def read() -> np.ndarray:
+        column, lookup = open_column(_labels(y)), Lookup(schema.classes)
+        values = column.entries[column.rows] if isinstance(column, Coded) else column
+        listed = values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
+        if len(listed) != len(codes):
+            raise DataError("features and labels have different numbers of rows.", "give one label a row.")
+        return np.array([lookup.code(value) for value in listed], np.int64) == codes
+
+    return read_discreetly(read)
 
 
 def classes(values: Sequence[Scalar], y: Column | list[Any] | None) -> np.ndarray:
@@ -150,13 +180,13 @@ def _declared(y: Column | list[Any] | None) -> np.dtype[Any] | None:
 
 
 def _table(X: Any, estimator: str) -> Any:
-    if isinstance(X, pa.RecordBatch):
-        X = pa.table(X)
     if is_frame(X):
         return X
     if issparse(X):
         raise DataError("Sparse data was passed for X, but dense data is required.", "use X.toarray().")
     array = _array(X)
+    if array.dtype.names:
+        raise DataError("records are not a table yet.", "give pandas.DataFrame(X).")
     if array.ndim != 2:
         raise DataError(
             f"Expected 2D array, got {array.ndim}D array instead.",
@@ -186,6 +216,9 @@ def _array(X: Any) -> np.ndarray:
 
 
 def _labels(y: Any) -> Column | list[Any]:
+    if isinstance(y, str):
+        hint = "leave y out where the column that the schema predicts stands in X."
+        raise DataError("y holds the labels of the rows, not the name of a column.", hint)
     if isinstance(y, list | tuple):
         return list(y)
     if is_frame(y):
