@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pa_compute
 
-from privet.compiled import compiled_with_room, run
+from privet.compiled import compiled, run
 from privet.data.columns import Coded, Column, objects, open_column
 from privet.data.discreet import read_discreetly
 from privet.data.keys import row_keys
@@ -265,7 +265,7 @@ def _encode_into(block: np.ndarray, features: Sequence[Continuous], out: np.ndar
         # that lacks no value is lent, one that lacks some is copied: neither may be written into here.
         piece = np.ascontiguousarray(block[at : at + PIECE], np.float64).view()
         piece.flags.writeable = False
-        run(_cells, len(piece), BLOCK, piece, at, lower, per_unit, cells, out)
+        run(_cells, len(piece), BLOCK, piece, at, lower, per_unit, cells, out, room=_block)
 
 
 def encode_number(value: float, feature: Continuous) -> int:
@@ -275,21 +275,25 @@ def encode_number(value: float, feature: Continuous) -> int:
     return int(out[0, 0])
 
 
-@compiled_with_room
-def _cells(begin, end, block, at, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
-    values = np.empty(BLOCK, np.float64)
+def _block() -> tuple[np.ndarray, ...]:
+    return (np.empty(BLOCK, np.float64),)
+
+
+@compiled
+def _cells(begin, end, values, block, at, lower, per_unit, cells, out):  # type: ignore[no-untyped-def]
     for first in range(begin, end, BLOCK):
-        rows = min(end - first, BLOCK)
+        rows = BLOCK if end - first > BLOCK else end - first
         for j in range(block.shape[1]):
             # Gather first: the arithmetic then runs on neighbours, several at a time.
             for i in range(rows):
                 values[i] = block[first + i, j]
-            low, scale, n_cells = lower[j], per_unit[j], np.float64(cells[j])
+            low, scale, missing = lower[j], per_unit[j], np.float64(cells[j])
+            top = missing - 1.0
             for i in range(rows):
                 cell = (values[i] - low) * scale
                 # Clamp as a float, infinities have no integer form; only NaN differs from itself.
-                clamped = min(max(cell, 0.0), n_cells - 1.0) if cell == cell else n_cells
-                out[j, at + first + i] = np.int32(clamped)
+                clamped = 0.0 if cell < 0.0 else top if cell > top else cell
+                out[j, at + first + i] = np.int32(clamped if cell == cell else missing)
 
 
 def numbers(column: Column, name: str) -> np.ndarray:

@@ -157,7 +157,7 @@ def _equal(bins: Bins, other: Bins) -> bool:
 
 def _to_bins(bins: Bins, codes: np.ndarray) -> tuple[Bins, np.ndarray]:
     views, sizes = bins.views, np.diff(bins.first)
-    out = np.empty((len(sizes), codes.shape[1]), np.uint8 if sizes.max() <= 256 else np.uint16)
+    out = np.empty((len(sizes), codes.shape[1]), codes.dtype)
     for row, feature, start in zip(out, views.source, views.start, strict=True):
         row[:] = views.table[start:][codes[feature]]
     return Bins.of([np.arange(size) for size in sizes], sizes.tolist()), out
@@ -281,7 +281,7 @@ def row_gradient(score, label, unit, clip, norm, bound, numbers, real, out):  # 
     """
     if numbers.per_score > 0:
         residual = numbers.first + numbers.step * label - numbers.per_score * score[0]
-        real[0] = min(max(residual, -clip), clip) if residual == residual else 0.0
+        real[0] = _clipped(residual, clip) if residual == residual else 0.0
     elif len(score) == 1:
         _binary_gradient(score[0], label, clip, real)
     else:
@@ -291,7 +291,7 @@ def row_gradient(score, label, unit, clip, norm, bound, numbers, real, out):  # 
     for k in range(len(out)):
         value = np.floor(real[k] * unit + 0.5)
         # Compare as a float: what is undefined or too large has no integer form.
-        whole = np.int64(min(max(value, -float(most)), float(most))) if value == value else np.int64(0)
+        whole = np.int64(_clipped(value, float(most))) if value == value else np.int64(0)
         out[k] = whole
         total += abs(whole) if norm == 1 else whole * whole
     while total > bound:
@@ -305,17 +305,22 @@ def row_gradient(score, label, unit, clip, norm, bound, numbers, real, out):  # 
 
 
 @part
+def _clipped(value, most):  # type: ignore[no-untyped-def]
+    return -most if value < -most else most if value > most else value
+
+
+@part
 def _binary_gradient(score, label, clip, out):  # type: ignore[no-untyped-def]
     p = 1.0 / (1.0 + np.exp(-score))
     g = 1.0 - p if label == 1 else -p
-    out[0] = min(max(g, -clip), clip)
+    out[0] = _clipped(g, clip)
 
 
 @part
 def _softmax_gradient(score, label, clip, norm, out):  # type: ignore[no-untyped-def]
     top = score[0]
     for k in range(1, len(score)):
-        top = max(top, score[k])
+        top = score[k] if score[k] > top else top
     total = 0.0
     for k in range(len(score)):
         out[k] = np.exp(score[k] - top)

@@ -348,7 +348,7 @@ def child_score(counts, n, criterion, fraction_bits, entropy):  # type: ignore[n
     if criterion == MAX:
         most = np.int64(0)
         for c in range(len(counts)):
-            most = max(most, counts[c])
+            most = counts[c] if counts[c] > most else most
         return most
     if criterion == INFORMATION_GAIN:
         total = -entropy[n]
@@ -428,7 +428,7 @@ def _list_cells(counts, present, words, at, end):  # type: ignore[no-untyped-def
             left = np.int64(counts[code, c])
             counts[code, c] = 0
             while left > 0 and at < end:
-                rows = min(left, np.int64(MOST_ROWS))
+                rows = left if left < np.int64(MOST_ROWS) else np.int64(MOST_ROWS)
                 words[at] = (np.uint64(code) << CODE) | (np.uint64(c) << ROWS) | np.uint64(rows)
                 left -= rows
                 at += 1
@@ -493,13 +493,13 @@ def _score_thresholds(  # type: ignore[no-untyped-def]
     ranges, next_, word = 0, lowest, np.int64(0)
     while True:
         code, word = _next_code(present, word)
-        last = highest if code < 0 else min(code, highest)
+        last = highest if code < 0 or code > highest else code
         if next_ <= last:
             begin[ranges] = next_
             score[ranges] = child_score(left, n_left, criterion, fraction_bits, entropy) + child_score(
                 right, n_right, criterion, fraction_bits, entropy
             )
-            top = max(top, score[ranges])
+            top = score[ranges] if score[ranges] > top else top
             ranges += 1
             next_ = last + 1
         if code < 0:
