@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 
 from privet import Budget, Categorical, Continuous, Label, Ledger, Schema, __version__, load_model
 from privet.cli import fit as fit_command
+from privet.cli import output
 from privet.cli.learners import declared_options, flag, make_estimator
 from privet.cli.main import main
 from privet.estimators import CLASSIFIERS
@@ -672,3 +674,14 @@ def test_a_ledger_is_copied_and_checked(call):
     with sqlite3.connect("people.csv.ledger") as database:
         database.execute("UPDATE event SET body = replace(body, 'majority', 'minority') WHERE number = 2")
     assert call("budget", "check", "people.csv")[0] == 5
+
+
+def test_a_terminal_gets_lines_of_its_width_and_a_file_whole_ones(monkeypatch):
+    message, hint = "what happened is told at some length " * 4, "what to do about it " * 8
+    for is_terminal, most in ((True, 80), (False, 1000)):
+        told = Console(file=io.StringIO(), width=80, force_terminal=is_terminal, color_system=None)
+        monkeypatch.setattr(output, "err", told)
+        output.show_error(message, hint)
+        lines = told.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= most and (len(lines) == 2) is not is_terminal
+        assert " ".join(lines).split() == f"Error: {message} Hint: {hint}".split()

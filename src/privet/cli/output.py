@@ -37,10 +37,10 @@ def show_json(data: Any) -> None:
 
 
 def show_error(message: str, hint: str = "") -> None:
-    """Write an error, and what to do about it, to standard error."""
+    """Write an error, and what to do about it, to standard error; only a terminal's lines are broken."""
     for title, text, style in (("Error:", message, "bold red"), ("Hint:", hint, "bold cyan")):
         if text:
-            err.print(Text.assemble((title, style), " ", plain(text)), soft_wrap=True)
+            err.print(Text.assemble((title, style), " ", plain(text)), soft_wrap=not err.is_terminal)
 
 
 def warn(title: str, text: str) -> None:
