@@ -16,7 +16,7 @@ export PRIVET_MORE_DATA := $(abspath ../shared/more-data)
 endif
 endif
 
-.PHONY: demo test browser lint trust bench rivals studies stand kills fuzz docs lock clean
+.PHONY: demo test browser lint trust bench rivals studies stand kills fuzz docs wheels lock clean
 
 demo: $(READY)
 	$(BIN)/privet demo --out out
@@ -63,6 +63,11 @@ fuzz: $(READY)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# The wheel and the source archive, tried in fresh environments of every Python from 3.11 on that is found;
+# takes minutes, and the packages' registry. WHEELS=3.13 tries one.
+wheels: $(READY)
+	$(BIN)/python -m tools.wheels $(WHEELS)
 
 $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)

@@ -45,9 +45,7 @@ def test_the_wheel_holds_the_package_and_its_license(built):
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Summary"] and metadata["Keywords"] and metadata.get_payload()
     assert set(metadata.get_all("Classifier")) <= set(classifiers)
-    assert {"Typing :: Typed", "Programming Language :: Python :: 3.11"} <= set(
-        metadata.get_all("Classifier")
-    )
+    assert "Typing :: Typed" in metadata.get_all("Classifier")
 
 
 def test_the_source_archive_holds_what_builds_tests_and_documents(built):
