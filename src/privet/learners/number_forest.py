@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from privet.errors import QuestionError
 from privet.learners.boosting.bins import Totals, gather, make_cells, n_cells, pooled_totals, truncated_normal
 from privet.learners.boosting.numbers import Numbers
+from privet.learners.boosting.reach import found_reach, is_lost, reach_rows, reach_share
 from privet.learners.boosting.shapes import first_shapes
 from privet.learners.count_forest import batch_of, default_trees, joined_card, same_contract
 from privet.learners.count_structure import CELL_MASS, speaking_depth
@@ -22,13 +23,14 @@ from privet.learners.learner import Learner, delta
 from privet.learners.majority_forest import check_size
 from privet.learners.parameters import seed, whole
 from privet.learners.plan import FitPlan
-from privet.learners.purse import Purse, sd_of
+from privet.learners.purse import LEAST_SD, Purse, sd_of
 from privet.learners.random_trees import Ground, grow, informed_ground
 from privet.model.number_forest import Ground as Shared
 from privet.model.number_forest import NumberForest as NumberModel
 from privet.model.numbers import ResidualSizes
 from privet.privacy import Charge, Protected
 from privet.privacy.questions.errors import ErrorRows
+from privet.privacy.questions.finding import RangeRows
 from privet.privacy.questions.numbers import BinTargetRows, LeafTargetRows, ResidualRows, TargetRows
 from privet.schema import Schema
 from privet.structure import MAX_DEPTH
@@ -157,12 +159,15 @@ class NumberForest(Learner):
         about = opening.about(totals, n_rows)
         sizes = protected.ask(about.width_rows(None), once)
         loss = about.narrowed(sizes.values, sqrt(sizes.variance), n_rows).of_deviation()
-        totals = loss.recast(totals, opening)
+        totals, leaf_share = loss.recast(totals, opening), LEAF_SHARE
+        if is_lost(loss, loss.mean(totals, n_rows)[1], sqrt(sizes.variance)):
+            loss, totals, leaf_share = self._looked(given, loss, totals, n_rows)
         ground, mean = self._ground(given, loss, totals, n_rows, random)
-        depth = speaking_depth(n_rows, sd_of(plan[3])) if self.max_depth is None else self.max_depth
+        counted = LeafTargetRows.plan(purse.cost(leaf_share), self._n_trees)
+        depth = speaking_depth(n_rows, sd_of(counted)) if self.max_depth is None else self.max_depth
         trees = grow(ground, depth, random)
         width = WIDER * loss.width
-        noisy = protected.ask(LeafTargetRows(trees, float(loss.centre), width), purse.cost(LEAF_SHARE))
+        noisy = protected.ask(LeafTargetRows(trees, float(loss.centre), width), counted.cost)
         shared = Shared(float(loss.centre), width, loss.unit, mean)
         facts = {"trees": self._n_trees, "depth": depth}
         edges = [float(edge) for edge in loss.edges]
@@ -170,6 +175,36 @@ class NumberForest(Learner):
         errors = protected.ask(ErrorRows(model.predictor, edges), once)
         told = ResidualSizes(loss.edges, errors.values[:-1].astype(float))
         return NumberModel(trees, noisy.values, noisy.sd, shared, told, schema, given.stamp(facts))
+
+    def _looked(
+        self, given: Given, loss: Numbers, totals: Totals, n_rows: float
+    ) -> tuple[Numbers, Totals, Fraction]:
+        """About where numbers lie in a range that is too wide, and what is left for the leaves."""
+        protected, purse, schema = given.rows, given.purse, given.rows.schema
+        share = reach_share(purse, n_rows)
+        if not share:
+            return loss, totals, LEAF_SHARE
+        left = LEAF_SHARE - share - 2 * SIZES_SHARE
+        mean, sizes = purse.cost(SIZES_SHARE), purse.cost(SIZES_SHARE)
+        protected.refine(
+            [
+                RangeRows.plan(purse.cost(share), 1),
+                TargetRows.plan(mean),
+                ResidualRows.plan(sizes),
+                BinTargetRows.plan(purse.cost(BIN_SHARE), len(schema.features)),
+                LeafTargetRows.plan(purse.cost(left), self._n_trees),
+                ErrorRows.plan(purse.cost(SIZES_SHARE)),
+            ]
+        )
+        noisy = protected.ask(reach_rows(schema), purse.cost(share))
+        reach = found_reach(schema, noisy.values.astype(float), max(sqrt(noisy.variance), LEAST_SD), n_rows)
+        opening = Numbers.of(schema, reach)
+        asked = protected.ask(opening.label_rows(), mean)
+        totals = Totals(asked.values.astype(float), sd_of(TargetRows.plan(mean)))
+        about = opening.about(totals, n_rows)
+        told = protected.ask(about.width_rows(None), sizes)
+        found = about.narrowed(told.values, sqrt(told.variance), n_rows).of_deviation()
+        return found, found.recast(totals, opening), left
 
     def _ground(
         self, given: Given, loss: Numbers, totals: Totals, n_rows: float, random: np.random.RandomState

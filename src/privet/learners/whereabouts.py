@@ -31,6 +31,9 @@ CLEAR, HEAVY, LIGHT = 4.0, 6.0, 1.0
 """Deviations of its noise beyond which people are believed to be in a segment, and of a cell's besides, for
 there are many segments: tails of Laplace noise are heavy, those of Gaussian noise are light."""
 
+BESIDE = 2.0
+"""Deviations more that another segment must hold: one that is noise would widen the range by any factor."""
+
 FEWEST_PART = 200
 """Another segment belongs to the range if it has one row in so many: outliers that are far off do not."""
 
@@ -126,7 +129,7 @@ def _segments(noisy_rows: np.ndarray, noise: Noise, n_rows: float, surely: bool)
             continue
         first, last = (begin + place for place in _best_segment(noisy_rows[begin:end], noise.sd))
         rows = noisy_rows[first:last].sum()
-        if rows >= max(noise.most(last - first), n_rows / FEWEST_PART):
+        if rows >= max(noise.most(last - first) + BESIDE * noise.sd, n_rows / FEWEST_PART):
             found.append((first, last))
             beside += [(begin, first), (last, end)]
     return found

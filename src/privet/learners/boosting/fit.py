@@ -31,6 +31,7 @@ from privet.learners.boosting.monotone import Monotone, told
 from privet.learners.boosting.numbers import Numbers, mean_share, width_charges, width_share
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings, rest
 from privet.learners.boosting.plan import Plan, dealt, whole_plan
+from privet.learners.boosting.reach import found_reach, is_lost, reach_rows, reach_share
 from privet.learners.boosting.shapes import (
     InterceptFilter,
     ShapePrior,
@@ -60,6 +61,9 @@ Answer = TypeVar("Answer")
 
 DECIDING = Fraction(1, 10)
 """The most share of a count of the rows that is to tell whether anything but a mean can be learnt."""
+
+LEAST_ABOUT, MOST_ABOUT = Fraction(1, 50), Fraction(3, 20)
+"""Shares of the mean, once it is known where in a wide range numbers lie."""
 
 SURE = 2.0
 """Deviations of noise that a number of rows surely differs by at most."""
@@ -226,13 +230,36 @@ class Fit:
             return self.loss.recast(totals, before), spent, passes
         self.protected.refine([*width_charges(self.purse, share), rest(self.purse, spent + share)])
         self._narrow(None, share, n_rows)
+        noise = sd_of(width_charges(self.purse, share)[0])
         self.loss, spent = self.loss.of_deviation(), spent + share
         totals, asked = self.loss.recast(totals, before), 1
         error = self.loss.mean(totals, n_rows)[1]
+        if passes is None and is_lost(self.loss, error, noise):
+            found = self._look(surely, spent)
+            spent += found[1]
+            if found[0] is not None:
+                return self._about_mean(found[0], spent, passes)
         if share := min(mean_share(self.purse, n_rows, self.loss, error), (1 - spent) / 4):
             self.protected.refine(label_charges(self.purse, self.loss, share, spent))
             totals, spent, asked = totals.merge(self._count_labels(share)), spent + share, 2
         return totals, spent, passes if passes is None else max(passes - asked, 1)
+
+    def _look(self, n_rows: float, spent: Fraction) -> tuple[Totals | None, Fraction]:
+        """Of numbers: where most lie in a range that is too wide, rows about there, and the share of both."""
+        schema, share = self.protected.schema, reach_share(self.purse, n_rows)
+        if not share or share > (1 - spent) / 4:
+            return None, Fraction(0)
+        self.protected.refine([RangeRows.plan(self.purse.cost(share), 1), rest(self.purse, spent + share)])
+        noisy = self._ask(reach_rows(schema), share)
+        sd = max(sqrt(noisy.variance), LEAST_SD)
+        reach = found_reach(schema, noisy.values.astype(float), sd, n_rows)
+        if reach is None:
+            return None, share
+        self.loss = Numbers.of(schema, reach)
+        about = further_share(self.purse, n_rows, len(schema.features), self.loss, Fraction(0))
+        about = min(max(about, LEAST_ABOUT), MOST_ABOUT)
+        self.protected.refine(label_charges(self.purse, self.loss, about, spent + share))
+        return self._count_labels(about), share + about
 
     def _narrow(self, additive: Additive | None, share: Fraction, n_rows: float) -> None:
         """Of numbers: cut residuals at what their sizes tell."""

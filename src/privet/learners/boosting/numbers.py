@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import log, sqrt
+from math import log, log2, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -158,6 +158,8 @@ class Numbers:
         Deviation of the number that is a score of 1.
     sizes : ResidualSizes
         What was last heard of the residuals.
+    reach : (float, float), optional
+        Between which numbers most lie, where that is a small part of the public range.
     """
 
     schema: Schema
@@ -165,6 +167,7 @@ class Numbers:
     width: float
     unit: float
     sizes: ResidualSizes = NOT_ASKED
+    reach: tuple[float, float] | None = None
 
     n_labels: ClassVar[int] = 0
     n_columns: ClassVar[int] = 2
@@ -179,12 +182,12 @@ class Numbers:
     curvature: ClassVar[float] = 1.0
 
     @classmethod
-    def of(cls, schema: Schema) -> Numbers:
-        """Before anything is known: about the middle of the public range, as wide as it."""
+    def of(cls, schema: Schema, reach: tuple[float, float] | None = None) -> Numbers:
+        """Before anything is known: about the middle of the range, or of where numbers lie, and as wide."""
         target = schema.target
-        first, last = target.value(0), target.value(target.n_cells - 1)
+        first, last = reach or (target.value(0), target.value(target.n_cells - 1))
         half = (last - first) / 2
-        return cls(schema, first + half, half, half * UNKNOWN_DEVIATION)
+        return cls(schema, first + half, half, half * UNKNOWN_DEVIATION, reach=reach)
 
     @property
     def gradient_unit(self) -> float:
@@ -216,7 +219,9 @@ class Numbers:
     def edges(self) -> np.ndarray:
         """Sizes of residuals at which cells end."""
         target = self.schema.target
-        steps = np.arange(EDGES_AN_OCTAVE * OCTAVES, -1, -1) / EDGES_AN_OCTAVE
+        low, high = self.reach or (target.lower, target.upper)
+        octaves = OCTAVES + round(log2((target.upper - target.lower) / (high - low)))
+        steps = np.arange(EDGES_AN_OCTAVE * octaves, -1, -1) / EDGES_AN_OCTAVE
         return np.asarray((target.upper - target.lower) * 2.0**-steps)
 
     def mean(self, totals: Totals, n_rows: float) -> tuple[float, float]:
@@ -339,7 +344,7 @@ def likely_sizes(
 
     ``guess`` is about the quantile that sets the clip, ``spread`` how far its logarithm may be from there.
     """
-    sizes = edges[-1] * np.exp2(-np.arange(0, OCTAVES, 1 / 8))
+    sizes = edges[-1] * np.exp2(-np.arange(0, log2(edges[-1] / edges[0]), 1 / 8))
     at = edges / sizes[:, None]
     laws = np.concatenate([erf(at * NORMAL), -np.expm1(-at * log(4))])  # normal, double exponential
     cells = n_rows * np.diff(laws, axis=1, prepend=0, append=1)

@@ -117,7 +117,7 @@ def _likely(edges: np.ndarray) -> np.ndarray:
 def _ranks(noisy_rows: np.ndarray, edges: np.ndarray, sd: float, n_rows: float) -> np.ndarray | None:
     """Part of the height is the range's; the rest follows the rows, where they are clear, or the segment."""
     rows = noisy_rows[: len(edges) - 1]
-    segment = _segment(rows, max(sd, n_rows / FEWEST_PART), 3 * sd)
+    segment = segment_of(rows, max(sd, n_rows / FEWEST_PART), 3 * sd)
     if segment is None:
         return None
     length = edges[segment.stop] - edges[segment.start]
@@ -133,7 +133,7 @@ def _ranks(noisy_rows: np.ndarray, edges: np.ndarray, sd: float, n_rows: float) 
     return np.asarray(np.interp(np.arange(edges[-1]), edges, np.append(0.0, np.cumsum(shares))))
 
 
-def _segment(noisy_rows: np.ndarray, least: float, clear: float) -> slice | None:
+def segment_of(noisy_rows: np.ndarray, least: float, clear: float) -> slice | None:
     """Neighbouring cells with most rows beyond ``least`` in each, if that is clearly more than none."""
     before = np.append(0.0, np.cumsum(noisy_rows - least))
     gains = before[1:] - np.minimum.accumulate(before[:-1])
