@@ -76,7 +76,7 @@ def test_every_learner_and_every_kind_of_fault_is_there():
     fitted = [cell.cell_contents for make in programs.values() for cell in make.__closure__]
     assert {estimator.__name__ for estimator in fitted if isinstance(estimator, type)} == learners
     planted = {each.name for each in DEFENDANTS.values() if each.guilty}
-    assert len(planted) == 11
+    assert len(planted) == 12
 
 
 def test_an_unknown_name_is_told_what_there_is():

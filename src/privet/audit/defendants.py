@@ -20,7 +20,7 @@ from privet.audit.mechanism_trials import (
     sampled_selection,
     sampled_sparse,
 )
-from privet.audit.mutants import MUTANTS, WeakNoise, clip_left_out, low_threshold
+from privet.audit.mutants import MUTANTS, WeakNoise, clip_left_out, low_threshold, unpaid_batch
 from privet.audit.persons import PERSON_MUTANTS, PERSON_PROGRAMS, transcripts_of_persons
 from privet.audit.program_trials import exact_program, sampled_program, transcripts_of_toy
 from privet.audit.programs import (
@@ -193,6 +193,9 @@ def _guilty() -> Iterator[Defendant]:
     yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
     name = "clip-left-out"
     trials = [_by_transcripts(name, clip_left_out, Fraction(0), NUMBERS)]
+    yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
+    name = "unpaid-batch"
+    trials = [_by_transcripts(name, unpaid_batch, Fraction(0))]
     yield Defendant(name, "planted", trials, (Fraction(1),), guilty=True)
     for name, make in MUTANTS.items():
         trials = [_by_transcripts(name, make, Fraction(0)), _mutant_runs(name, make)]

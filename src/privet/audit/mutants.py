@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privet.answers import Law
-from privet.audit.programs import NUMBER_QUESTIONS, OPEN_QUESTIONS, QUESTIONS
+from privet.audit.programs import LEARNERS, NUMBER_QUESTIONS, OPEN_QUESTIONS, QUESTIONS
 from privet.audit.stand import Mutant, Program
 from privet.engines import Batch, Engine
 from privet.engines.protocol import Draws, Total
@@ -175,6 +175,11 @@ def asked_twice(epsilon: Fraction) -> Program:
         return [protected.noisy_label_rows(epsilon=epsilon) for _ in range(2)]
 
     return program
+
+
+def unpaid_batch(epsilon: Fraction) -> Mutant:
+    """A batch that is counted in the trees of the first, and not charged."""
+    return Mutant(LEARNERS["count-forest-batches"](epsilon), account=Forgetful)
 
 
 def low_threshold(epsilon: Fraction) -> Mutant:

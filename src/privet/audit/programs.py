@@ -30,7 +30,7 @@ from privet.estimators import (
 from privet.learners.random_trees import random_complete_trees
 from privet.model import AdditiveModel, AdditiveNumbers, LabelForest, PrivacyCard
 from privet.model.numbers import ResidualSizes
-from privet.privacy import Budget
+from privet.privacy import Budget, Protected
 from privet.schema import Categorical, Continuous, Feature, Label, Schema, Target
 from privet.structure import Additive, Bins, LevelTrees, Views
 
@@ -221,12 +221,26 @@ def _started(estimator: type[Any], schema: Schema) -> Callable[[Fraction], Progr
     return lambda e: lambda p: estimator(epsilon=e, random_state=1).fit(p, start=start).model_
 
 
+def _in_batches(estimator: type[Any], **parameters: Any) -> Callable[[Fraction], Program]:
+    """Fits of half the budget, to which the same people are added as another batch, for the other half."""
+
+    def make(epsilon: Fraction) -> Program:
+        def program(protected: Protected) -> Any:
+            fitted = estimator(epsilon=epsilon / 2, **parameters).partial_fit(protected)
+            return fitted.partial_fit(protected).model_
+
+        return program
+
+    return make
+
+
 SMALL: Mapping[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 1}
 LEARNERS: Programs = {
     "majority-forest": _fitted(MajorityForestClassifier, n_trees=2, max_depth=1, random_state=1),
     "count-forest": _fitted(CountForestClassifier, **SMALL),
     "count-forest-own-rows": _fitted(CountForestClassifier, rows="disjoint", **SMALL),
     "count-forest-multiway": _fitted(CountForestClassifier, structure="jagannathan", **SMALL),
+    "count-forest-batches": _in_batches(CountForestClassifier, **SMALL),
     "boosting": _fitted(BoostingClassifier, random_state=1),
     "boosting-started": _started(BoostingClassifier, TOY),
     "greedy-tree": _fitted(GreedyTreeClassifier, max_depth=2),
@@ -261,6 +275,7 @@ NUMBER_LEARNERS: Programs = {
     "boosting-regressor": _fitted(BoostingRegressor, random_state=1),
     "boosting-regressor-started": _started(BoostingRegressor, NUMBERS),
     "count-forest-regressor": _fitted(CountForestRegressor, **SMALL),
+    "count-forest-regressor-batches": _in_batches(CountForestRegressor, **SMALL),
 }
 NUMBER_LEARNERS_WITH_DELTA: Programs = {
     "boosting-regressor-delta": _fitted(BoostingRegressor, delta=DELTA, random_state=1),
