@@ -12,11 +12,14 @@ import pytest
 from houses import ADA, BOB, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, write_rows
 from privet import Budget
 from privet.errors import BudgetError, PrivetError, QuestionError, SchemaError
+from privet.privacy.questions import QUESTIONS
 from privet.service import clock, jobs, journal, members, models, people, plans, tables
 from privet.service.config import Settings, read_settings
 from privet.service.house import House
+from privet.service.processes import Measured
 from privet.service.refusals import Conflict, Forbidden, NotFound, TooSoon
 from privet.service.told import told
+from privet.service.work import Request, estimator
 
 CONTRACT = SCHEMA.to_dict()
 ROOT = Path(__file__).parents[1]
@@ -197,6 +200,23 @@ def test_time_follows_from_the_plan_and_max_rows_alone(house):
         140,
         140,
     ]
+
+
+def test_questions_that_are_more_work_for_a_row_have_more_time():
+    tree = estimator(Request("fit", "greedy-tree", {"epsilon": 1}), SCHEMA).plan(SCHEMA)
+    chosen = sum(charge.kind is QUESTIONS["choose_split"] for charge in tree.questions)
+    work = len(tree.questions) + (clock.SLOW["choose_split"] - 1) * chosen
+    width = 4 * (len(SCHEMA.features) + 1)
+    assert chosen and clock.size(tree, SCHEMA)[0] == work * (width + tree.facts["depth at most"] + 1)
+    assert clock.SLOW.keys() <= QUESTIONS.keys()
+
+
+def test_what_a_process_needs_to_start_is_not_taken_for_the_time_of_rows(tmp_path, monkeypatch):
+    told = iter([Measured(30, 20, 9), Measured(4, 1, 9), Measured(2, 1 + 9e-9 * clock.MANY, 9)])
+    monkeypatch.setattr(clock, "run_measure", lambda house, n_rows: next(told))
+    house = House(tmp_path / "house")
+    assert clock.measure(house) == pytest.approx((4, 1e-9))
+    house.close()
 
 
 def test_this_machine_is_measured_once(tmp_path):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import BoundedSemaphore
-from typing import Any
+from typing import Any, NamedTuple
 
 from privet.errors import DataError, ModelFileError, SourceError
 from privet.model.file import MAGIC
@@ -81,14 +81,22 @@ def looked_at(house: House, model: bytes) -> dict[str, Any]:
         return told
 
 
-def run_measure(house: House, n_rows: int) -> tuple[float, float]:
-    """Seconds that a process takes for a fit on so many invented rows, and the work for each of them."""
+class Measured(NamedTuple):
+    """Seconds that a process took, those of its fit alone, and the units of work of a row."""
+
+    process: float
+    fit: float
+    units: float
+
+
+def run_measure(house: House, n_rows: int) -> Measured:
+    """How long a process takes for a fit on so many invented rows."""
     with _folder(house, "measure") as folder:
         start = time.monotonic()
         told = _told(house, folder, {"kind": "measure", "n_rows": n_rows}, [], MEASURE_SECONDS)
         if told is None or told["state"] != "measured":
             raise SourceError("no job could be run.", "see that there is memory, and room on the disk.")
-        return time.monotonic() - start, float(told["units"])
+        return Measured(time.monotonic() - start, float(told["seconds"]), float(told["units"]))
 
 
 @contextmanager
