@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from houses import ADA, COUNT, OLGA, QUICK, SCHEMA, finish, make_house, serving
-from privet import MajorityForestClassifier
+from privet import Budget, MajorityForestClassifier
 from privet.errors import PrivetError, QuestionError
 from privet.model.steps import steps
 from privet.service import clock, jobs, members, people, plans, processes, tables, verifying, work
@@ -94,6 +94,22 @@ def test_a_table_is_taken_back_once_its_jobs_are_over(house):
     assert people.purse(house, ADA, "patients").own.spent["epsilon"] == 0.1
     view = tables.register(house, OLGA, "visits", "patients", "file:patients.csv", SCHEMA.to_dict())
     assert view.state == tables.READY
+
+
+def test_a_table_that_took_the_name_of_another_is_not_asked_at_its_price(house, monkeypatch):
+    people.create_people(house, OLGA, "others", Budget(9))
+    people.set_cap(house, OLGA, "others", "ada", Budget(1))
+
+    def priced(*asked, really=jobs.priced_request):
+        found = really(*asked)
+        tables.withdraw(house, OLGA, "visits")
+        tables.register(house, OLGA, "visits", "others", "file:patients.csv", SCHEMA.to_dict())
+        return found
+
+    monkeypatch.setattr(jobs, "priced_request", priced)
+    with pytest.raises(Conflict, match="another table"):
+        jobs.submit(house, ADA, "visits", COUNT, "a-key-of-ada")
+    assert not jobs.jobs(house, ADA) and people.purse(house, ADA, "patients").own.spent["epsilon"] == 0
 
 
 def test_a_database_is_named_by_all_of_its_path(house, tmp_path):

@@ -32,6 +32,7 @@ from typing import Any
 from privet.checks import exact
 from privet.errors import BudgetError, LedgerUnavailable
 from privet.privacy import Quote, Receipt, Transaction
+from privet.schema import Schema
 from privet.service import clock, fresh
 from privet.service.house import House, one
 from privet.service.journal import note
@@ -308,8 +309,11 @@ def scored_file(house: House, model: str) -> Path:
 
 def _enter(house: House, at_once: Transaction, who: Who, found: Listed, priced: Priced, key: str) -> None:
     """Charge a job and write it down, or write down its refusal."""
-    if not at_once.execute("SELECT 1 FROM listed WHERE name = ?", (found.name,)):
+    now = one(at_once.execute("SELECT people, schema FROM listed WHERE name = ?", (found.name,)))
+    if now is None:
         raise no_such("table", found.name)  # withdrawn a moment ago
+    if now[0] != found.people or Schema.from_dict(json.loads(now[1])) != found.schema:
+        raise Conflict(f"another table is called {found.name!r} now.", "plan again.")
     check_cooldown(house, who, found, at_once.execute)
     ((number,),) = at_once.execute("SELECT count(*) FROM job WHERE member = ?", (who.name,))
     request, id, charge, receipt, told = priced.request, fresh.name(), None, "", ""
