@@ -42,7 +42,7 @@ from privet.model.gains import split_gains
 from privet.model.sections import FeatureShapes
 from privet.pictures.page import figure
 from privet.pictures.report import main_figure
-from privet.pictures.shapes import Shapes
+from privet.pictures.shapes import Shapes, _with_room
 from privet.pictures.style import save_picture
 from privet.privacy import Repeatable
 from tests.servers.browser import NAMES, started
@@ -358,3 +358,27 @@ def test_nothing_is_cut_off_on_a_small_screen_but_trees_that_say_so(models, tmp_
             assert page.evaluate(cut % "html, .card") == 0, kind
             hints = "[...document.querySelectorAll('.hint')].filter(e => e.offsetParent).length"
             assert page.evaluate(hints) == page.evaluate(cut % ".scroll")
+
+
+@pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="needs Chromium")
+def test_long_names_keep_their_numbers_on_a_small_screen_and_text_is_read_in_the_dark(models, tmp_path):
+    name = "occupation_of_the_person_as_it_was_written_down"
+    schema = Schema([Continuous(name, 0, 1), Continuous("x", 0, 1)], Label("y", ["a", "b"]))
+    X = np.random.default_rng(0).random((2000, 2))
+    long = BoostingClassifier(4.0, schema=schema).fit(X, np.where(X.sum(axis=1) > 1, "a", "b")).model_
+    every = "[...document.querySelectorAll('%s')].filter(e => %s).length"
+    cut = every % ("html, .card, figcaption", "e.scrollWidth > e.clientWidth + 1")
+    black = every % ("svg text", "getComputedStyle(e).fill == 'rgb(0, 0, 0)'")
+    with started() as browser:
+        page = browser.new_page(viewport={"width": 360, "height": 800}, color_scheme="dark")
+        for model in (long, models["three labels"]):
+            explain(model, tmp_path / "page.html")
+            page.goto((tmp_path / "page.html").as_uri())
+            assert page.evaluate(cut) == 0
+            assert page.evaluate(black) == 0
+
+
+def test_ticks_that_stand_side_by_side_have_room():
+    places, names = [0.0, 0.5, 1.0, 1.4, 3.0], list("abcde")
+    assert _with_room(places, names, 1.0) == ([0.0, 1.0, 3.0], ["a", "c", "e"])
+    assert _with_room(places, names, 0.0) == (places, names)

@@ -42,9 +42,10 @@ figure { margin: 0; padding: .6rem .7rem .8rem; }
 .scroll svg { width: auto; max-width: none; margin: auto; }
 .hint { display: none; color: var(--accent); font-size: .86rem; margin: .2rem .3rem; }
 .spot { fill: transparent; } .spot:hover { fill: var(--ink); fill-opacity: .09; }
-figcaption { color: var(--soft); font-size: .86rem; padding: .2rem .3rem 0; }
+figcaption { color: var(--soft); font-size: .86rem; padding: .2rem .3rem 0; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; display: block; }
-svg text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif !important; }
+svg text { fill: var(--ink);
+  font-family: system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif !important; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th { text-align: left; color: var(--soft); font-weight: 500; }
 th, td { padding: .42rem .7rem .42rem 0; border-bottom: 1px solid var(--faint); vertical-align: top; }
@@ -68,12 +69,14 @@ footer { color: var(--soft); font-size: .86rem; margin-top: 3rem; }
   main { padding: 1.4rem .8rem 3rem; }
   .tall table, .tall thead, .tall tbody { display: block; }
   .tall tr { display: grid; grid-template-columns: 1fr auto auto; gap: 0 .9rem; padding: .35rem 0;
-    border-bottom: 1px solid var(--faint); } .tall tr:last-child { border-bottom: 0; }
+    align-items: center; border-bottom: 1px solid var(--faint); } .tall tr:last-child { border-bottom: 0; }
   .tall th, .tall td, .tall td.number:not(:first-child) { border: 0; padding: .12rem 0; width: auto; }
-  .tall tr > :first-child, .whole tr > * { grid-column: 1 / -1; } }
+  .tall tr > :first-child, .whole tr > * { grid-column: 1 / -1; overflow-wrap: anywhere; } }
+@page { margin: 1.5cm; }
 @media print { :root { color-scheme: light; --ink: #1f2933; --soft: #616e7c; --faint: #e4e7eb;
   --line: #cbd2d9; --blue: #1f6f8b; --accent: #1f6f8b; --paper: #ffffff; --wash: #ffffff; --chip: #eef2f6; }
-  main { max-width: none; padding: 0; } figure, .card, tr { break-inside: avoid; } h2 { break-after: avoid; }
+  main { max-width: none; padding: 0; } figure, .card, tr { break-inside: avoid; }
+  h2, h2 + p { break-after: avoid; } p { break-inside: avoid; }
   .scroll { overflow: visible; background: none; } .scroll svg { width: 100%; }
   .hint { display: none !important; }
   .bar > i { print-color-adjust: exact; } .grid { grid-template-columns: repeat(2, 1fr); } }

@@ -127,7 +127,7 @@ def _sizes(told: Sizes) -> list[str]:
         for i in np.argsort(-sizes)[:MOST_FEATURES]
     ]
     heads = ["feature", "", "share", *([] if marks is None else ["noise alone"])]
-    return [f'<div class="card">{table(heads, rows, [2, 3])}</div>']
+    return [f'<div class="card tall">{table(heads, rows, [2, 3])}</div>']
 
 
 def _features(told: FeatureShapes) -> list[str]:

@@ -33,6 +33,9 @@ LONGEST = 20
 MOST_LABELS = 4
 """Labels whose lines are coloured, those that a feature moves most; the others stay grey."""
 
+SIDE_BY_SIDE = 0.12
+"""Share of a small picture's width that the text of a tick takes."""
+
 CHANCES = (0.001, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97, 0.99, 0.999)
 FACTORS = (1 / 50, 1 / 20, 1 / 10, 1 / 5, 1 / 2, 1, 2, 5, 10, 20, 50)
 
@@ -236,7 +239,7 @@ class Shapes:
     ) -> None:
         names = feature.names + ["missing"] * feature.missing
         order = self._order(feature, values, shares)
-        self._scale(axes.xaxis)
+        self._scale(axes.xaxis, SIDE_BY_SIDE)
         axes.set_xlim(self.low, self.high)
         axes.grid(axis="y", visible=False)
         axes.grid(axis="x", color=GRID, linewidth=0.8)
@@ -266,23 +269,24 @@ class Shapes:
         frequent = np.argsort(-shares)[:MOST_CATEGORIES]
         return np.array([i for i in order if i in frequent], np.int64)
 
-    def _scale(self, axis: Any) -> None:
-        """Ticks in chances of the second label, in factors of a label's odds, or in the target's own unit."""
+    def _scale(self, axis: Any, apart: float = 0.0) -> None:
+        """Ticks in chances of the second label, in factors of a label's odds, or in the target's own unit.
+
+        What is written side by side needs room: ``apart`` is the least between two, as a share of the axis.
+        """
+        least = apart * (self.high - self.low)
         if self.number:
             axis.set_major_formatter(lambda value, _: f"{value:+,.6g}" if value else "0")
         elif self.binary:
             grid = np.linspace(self.low, self.high, 2001)
             chance = probabilities(self.effects.base + grid[:, None], 2)[:, 1]
             kept = [c for c in CHANCES if chance[0] < c < chance[-1]]
-            axis.set_ticks(
-                [float(np.interp(c, chance, grid)) for c in kept],
-                [f"{c:.3g}" if c < 0.01 else f"{c:.0%}" for c in kept],
-            )
+            places = [float(np.interp(c, chance, grid)) for c in kept]
+            axis.set_ticks(*_with_room(places, [f"{c:.3g}" if c < 0.01 else f"{c:.0%}" for c in kept], least))
         else:
             kept = [f for f in FACTORS if self.low < np.log(f) < self.high]
-            axis.set_ticks(
-                [float(np.log(f)) for f in kept], [f"×{f:g}" if f >= 1 else f"÷{1 / f:g}" for f in kept]
-            )
+            names = [f"×{f:g}" if f >= 1 else f"÷{1 / f:g}" for f in kept]
+            axis.set_ticks(*_with_room([float(np.log(f)) for f in kept], names, least))
 
     def _legend(self, axes: Any, shown: list[int]) -> None:
         from matplotlib.lines import Line2D
@@ -291,7 +295,7 @@ class Shapes:
         axes.legend(
             lines, [plain(self.names[score], LONGEST) for score in shown], ncols=len(shown),
             loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7, handlelength=1.0,
-            columnspacing=1.0, borderpad=0,
+            columnspacing=1.0, borderpad=0, labelcolor=INK,
         )  # fmt: skip
 
     def _shares(self, feature: int) -> np.ndarray:
@@ -380,3 +384,12 @@ def _rgb(colour: str) -> tuple[float, float, float]:
     from matplotlib.colors import to_rgb
 
     return to_rgb(colour)
+
+
+def _with_room(places: list[float], names: list[str], least: float) -> tuple[list[float], list[str]]:
+    """Ticks in order, without those that stand too close behind one that is kept."""
+    kept: list[int] = []
+    for i, place in enumerate(places):
+        if not kept or place - places[kept[-1]] >= least:
+            kept.append(i)
+    return [places[i] for i in kept], [names[i] for i in kept]
