@@ -6,6 +6,8 @@ import os
 import re
 import runpy
 import shlex
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,24 @@ def test_examples_run_as_they_stand(page, tmp_path, monkeypatch):
     blocks = CODE.findall((ROOT / page).read_text())
     assert blocks
     exec(compile("\n".join(blocks), page, "exec"), {"__name__": "example"})
+
+
+BESIDE = {"onnxruntime", "pyspark"}
+"""What pages say how to install where they need it."""
+
+
+def test_what_examples_import_comes_with_everything():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needs = [*project["dependencies"], *project["optional-dependencies"]["all"]]
+    installed = {re.match(r"[\w-]+", need).group().replace("scikit-learn", "sklearn") for need in needs}
+    imported = {
+        name
+        for page in EXAMPLES
+        for block in CODE.findall((ROOT / page).read_text())
+        for name in re.findall(r"^\s*(?:import|from) (\w+)", block, re.MULTILINE)
+    }
+    assert {"pandas", "sklearn"} <= imported
+    assert imported - sys.stdlib_module_names - {"privet"} <= installed | BESIDE
 
 
 def test_commands_about_places_run_as_they_stand(tmp_path, monkeypatch, postgres):
