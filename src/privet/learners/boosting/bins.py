@@ -19,6 +19,9 @@ FEWEST_CELLS, MOST_CELLS = 8, 1024
 CELLS_OF_NOISE = 4
 """Cells where noise is all that even the fewest of them would show."""
 
+APART = 4.0
+"""Distance of such cells from first to last, in shares of the rows: they say little of each other."""
+
 
 def truncated_normal(mean: float, sd: float, low: float, high: float) -> tuple[float, float]:
     """Mean and variance of a normal law cut to a range: what a flat prior makes of a noisy answer."""
@@ -148,12 +151,15 @@ class Margin:
         Rows by bin, shrunk to equality as far as their noise demands.
     order : (bins,)
         Positions of the bins of an ordered feature; NaN for bins without a place in the order.
+    sums : (bins, scores), optional
+        Noisy sums of gradients, where these were asked in the place of rows.
     """
 
     rows: np.ndarray
     variance: np.ndarray
     mass: np.ndarray
     order: np.ndarray
+    sums: np.ndarray | None = None
 
     @property
     def shares(self) -> np.ndarray:
@@ -182,6 +188,13 @@ class Totals:
             weight * self.rows + (1 - weight) * other.rows,
             self.sd * other.sd / sqrt(self.sd**2 + other.sd**2),
         )
+
+    def heard(self, slopes: tuple[float, float], noisy_sum: float, sum_sd: float) -> Totals:
+        """The same after a noisy sum of the rows of two labels, each times its slope."""
+        of = np.array(slopes)
+        gain = self.sd**2 / (self.sd**2 * (of @ of) + sum_sd**2)
+        rows = self.rows + gain * (noisy_sum - of @ self.rows) * of
+        return Totals(rows, self.sd * sqrt(1 - gain * (of @ of) / 2))
 
 
 def pooled_totals(bins: Bins, noisy_rows: np.ndarray, sd: float) -> Totals:
@@ -220,6 +233,27 @@ def gather(
         tables.append(bin_of[cells.views.table[start : start + feature.n_codes]])
         margins.append(_margin(cell_rows, bin_of, sd, totals, int(bin_of[present[j] - 1]) + 1, feature))
     return Bins.of(tables, [len(margin.rows) for margin in margins]), margins
+
+
+def likely_margins(
+    schema: Schema, cells: Bins, present: list[int], noisy_sums: np.ndarray, sd: float, n_rows: float
+) -> list[Margin]:
+    """What sums of gradients by cell say of every feature: how many rows a cell has is not known."""
+    margins = []
+    for j, (feature, where) in enumerate(zip(schema.features, cells.slices, strict=True)):
+        n = where.stop - where.start
+        mass, order = np.full(n, n_rows / n), np.full(n, np.nan)
+        if is_ordered(feature):
+            order[: present[j]] = APART * _positions(mass[: present[j]])
+        margins.append(Margin(np.zeros((n, 2)), np.full(n, sd**2), mass, order, noisy_sums[where]))
+    return margins
+
+
+def pooled_sum(bins: Bins, noisy_sums: np.ndarray, sd: float) -> tuple[float, float]:
+    """Sum over all rows by every feature's sums, the surer the fewer its cells, and its deviation."""
+    weights = 1 / np.diff(bins.first)
+    sums = np.add.reduceat(noisy_sums[:, 0], bins.first[:-1])
+    return float(weights @ sums / weights.sum()), sd / sqrt(weights.sum())
 
 
 def _margin(

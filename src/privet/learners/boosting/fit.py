@@ -19,8 +19,10 @@ from privet.learners.boosting.bins import (
     Totals,
     gather,
     is_noise,
+    likely_margins,
     make_cells,
     n_cells,
+    pooled_sum,
     pooled_totals,
     truncated_normal,
 )
@@ -28,7 +30,7 @@ from privet.learners.boosting.caution import sharpened
 from privet.learners.boosting.loss import loss_of
 from privet.learners.boosting.merge import Part
 from privet.learners.boosting.monotone import Monotone, told
-from privet.learners.boosting.numbers import Numbers, mean_share, width_charges, width_share
+from privet.learners.boosting.numbers import Numbers, constant, mean_share, width_charges, width_share
 from privet.learners.boosting.opening import Opening, further_share, label_charges, openings, rest
 from privet.learners.boosting.plan import Plan, dealt, whole_plan
 from privet.learners.boosting.reach import found_reach, is_lost, reach_rows, reach_share
@@ -55,7 +57,7 @@ from privet.privacy import Budget
 from privet.privacy.question import Question
 from privet.privacy.questions.boosting import Gradients, LeafRows
 from privet.privacy.questions.finding import RangeRows
-from privet.structure import Additive
+from privet.structure import Additive, Bins
 
 Answer = TypeVar("Answer")
 
@@ -102,11 +104,15 @@ class Fit:
         ranks = self.given.ranks
         if plan.zoom_share:
             ranks = self._zoom(plan.zoom_share, n_rows)
-        additive, margins, start, shapes, n_rows = self._ask_bins(plan, totals, ranks)
+        ask_cells = self._ask_slopes if plan.few else self._ask_bins
+        bins, margins, totals = ask_cells(plan, totals, ranks)
+        additive, start, shapes, n_rows = self._start(plan, bins, margins, totals)
         moved = spread(
             [m.shares for m in margins], [additive.shapes[where] for where in additive.bins.slices]
         )
         intercept = InterceptFilter(start, n_rows, moved)
+        if plan.last_share:
+            additive = self._ask_intercept(plan, additive, intercept)
         if plan.shape_passes:
             additive = self._fit_shapes(plan, additive, margins, start, shapes, intercept, n_rows)
         if plan.rounds:
@@ -277,10 +283,8 @@ class Fit:
         noisy_rows[asked] = noisy.values
         return zoomed(schema, noisy_rows, bins, max(sqrt(noisy.variance), LEAST_SD), n_rows)
 
-    def _ask_bins(
-        self, plan: Plan, totals: Totals, ranks: Ranks
-    ) -> tuple[Additive, list[Margin], Start, Shapes, float]:
-        """Rows by cell and label: bins, class shares and starting shapes follow from them."""
+    def _ask_bins(self, plan: Plan, totals: Totals, ranks: Ranks) -> tuple[Bins, list[Margin], Totals]:
+        """Rows by cell and label: bins follow from them, and more of the labels."""
         schema, n_rows = self.protected.schema, self._n_rows(totals)
         sd = sd_of(self.loss.bin_kind.plan(self.purse.cost(plan.bin_share), len(schema.features)))
         sizes = n_rows, plan.cell_mass, sd * sqrt(self.loss.n_columns)
@@ -291,7 +295,34 @@ class Fit:
             cells, present = make_cells(schema, n_cells(*sizes), ranks)
         noisy_rows = self._ask(self.loss.bin_rows(cells), plan.bin_share).values
         totals = totals.merge(pooled_totals(cells, noisy_rows, sd))
-        bins, margins = gather(schema, cells, present, noisy_rows, sd, totals, CELLS_OF_NOISE if noise else 2)
+        kept = CELLS_OF_NOISE if noise else 2
+        return *gather(schema, cells, present, noisy_rows, sd, totals, kept), totals
+
+    def _ask_slopes(self, plan: Plan, totals: Totals, ranks: Ranks) -> tuple[Bins, list[Margin], Totals]:
+        """Sums of gradients by few cells of every feature, about the labels alone; more of the labels too."""
+        schema, n_rows = self.protected.schema, max(self._n_rows(totals), 10.0)
+        cells, present = make_cells(schema, CELLS_OF_NOISE, likely_ranks(schema, ranks))
+        start, every = self.loss.start(totals, n_rows), list(range(len(schema.features)))
+        about = constant(schema, start.intercept[0], cells)
+        noisy = self._ask_sums(self.loss.bin_gradients(about, every), plan.bin_share)
+        sd = self._gradient_sd(len(every), plan.bin_share)
+        margins = likely_margins(schema, cells, present, noisy, sd, n_rows)
+        total = pooled_sum(cells, noisy, sd)
+        return cells, margins, totals.heard(start.slopes, *total)
+
+    def _ask_intercept(self, plan: Plan, additive: Additive, intercept: InterceptFilter) -> Additive:
+        """One sum of gradients over all rows: cells are of unknown size, and shapes may have shifted it."""
+        everybody = np.zeros((1, 1), np.int32), np.zeros((additive.bins.n_bins, 1), np.uint8)
+        asked = extended(replace(additive, leaves=additive.leaves[:0]), *everybody)
+        noisy = self._ask_sums(self.loss.leaf_gradients(asked, 1), plan.last_share)
+        sd = self.loss.gradient_unit * sd_of(plan.last(self.purse, self.loss))
+        change = intercept.settle(noisy[0, 0], sd**2)
+        return replace(additive, intercept=additive.intercept + change)
+
+    def _start(
+        self, plan: Plan, bins: Bins, margins: list[Margin], totals: Totals
+    ) -> tuple[Additive, Start, Shapes, float]:
+        """Class shares and starting shapes."""
         n_rows = max(self._n_rows(totals), 10.0)
         start = self.loss.start(totals, n_rows)
         shapes = first_shapes(margins, start)
@@ -305,8 +336,8 @@ class Fit:
             np.zeros((bins.n_bins, 0), np.uint8),
             np.zeros((0, 1 << plan.depth, n_scores)),
         )
-        self.monotone = Monotone.of(schema, margins)
-        return self.monotone.shaped(additive), margins, start, shapes, n_rows
+        self.monotone = Monotone.of(self.protected.schema, margins)
+        return self.monotone.shaped(additive), start, shapes, n_rows
 
     def _fit_shapes(
         self,

@@ -8,7 +8,7 @@ from math import sqrt
 
 from privet.learners.boosting.loss import Loss, loss_of
 from privet.learners.boosting.numbers import width_share
-from privet.learners.boosting.plan import GAUSSIAN_TREES, WIDEST_SD
+from privet.learners.boosting.plan import GAUSSIAN_TREES, WIDEST_SD, are_few
 from privet.learners.purse import Purse, sd_of
 from privet.privacy import Budget, Charge, Cost
 from privet.privacy.questions.boosting import BinRows
@@ -29,8 +29,12 @@ WORTH_ASKING = Fraction(5, 4)
 ALONE_ERROR = 0.01
 """`share_error` of a number where nothing else can be told."""
 
-FEW_FOR_GAUSSIAN, MOST_RATIO = 12.0, 1.5
-"""Where Gaussian noise begins to pay: see `prefers_pure`."""
+FEW_FOR_GAUSSIAN, MOST_RATIO, LESS_NOISE = 12.0, 1.5, 8
+"""Where Gaussian noise begins to pay, and how fast it does where it is less: see `prefers_pure`."""
+
+TELLING_ROWS, FEW_SHARE = 0.5, Fraction(1, 20)
+"""The same, and what labels have at least, where features are asked for sums of gradients: they tell more,
+and their total tells the labels too."""
 
 
 def too_wide(budget: Budget, n_features: int) -> bool:
@@ -42,17 +46,20 @@ def too_wide(budget: Budget, n_features: int) -> bool:
     return sd_of(BinRows.plan(least, max(n_features, GAUSSIAN_TREES))) > WIDEST_SD
 
 
-def prefers_pure(budget: Budget, n_rows: float, n_features: int) -> bool:
+def prefers_pure(budget: Budget, n_rows: float, n_features: int, loss: Loss) -> bool:
     """Whether a budget that has a δ is better spent in pure ε, which is within (ε, δ) too.
 
     Gaussian noise adds up slowly over features and questions but is wider for a single number. Where
-    there are so few rows that little more than one question can be asked, pure ε has less noise.
+    there are so few rows that little more than one question can be asked, of few features, pure ε has less
+    noise.
     """
     if too_wide(budget, n_features):
         return True
     deviation = sqrt(n_features / (2 * budget.rho))
     ratio = deviation / (sqrt(2) * n_features / float(budget.epsilon))
-    return n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** 3
+    # Two labels ask but one large question where rows are few, in the law that has less noise for it.
+    power = LESS_NOISE if ratio < 1 and loss.n_labels == 2 else 3
+    return n_rows / deviation < FEW_FOR_GAUSSIAN * min(ratio, MOST_RATIO) ** power
 
 
 @dataclass(frozen=True)
@@ -89,9 +96,10 @@ class Opening:
         return [[self.first, Charge(REST, law.cost(1 - self.spent(law)))] for law in self.laws]
 
     def law(self, n_rows: float, n_features: int) -> Purse:
-        """Law of all other questions, after the first answer: ρ if there are surely rows enough."""
-        surely = n_rows - sqrt(self.loss.n_columns) * sd_of(self.first)
-        return self.laws[0 if prefers_pure(self.budget, surely, n_features) else -1]
+        """Law of all other questions, after the first answer: ρ if there are rows enough."""
+        if self.loss.n_labels != 2:
+            n_rows -= sqrt(self.loss.n_columns) * sd_of(self.first)  # surely as many
+        return self.laws[0 if prefers_pure(self.budget, n_rows, n_features, self.loss) else -1]
 
     def spent(self, law: Purse) -> Fraction:
         """Share of the budget that the first question has, in one of the laws."""
@@ -118,7 +126,7 @@ def openings(budget: Budget, schema: Schema, settled: Purse | None = None) -> li
         return [in_pure]
     gaussian = Purse.of(budget)
     in_rho = Opening(budget, loss, unknown, (gaussian,))
-    if bound is not None and prefers_pure(budget, bound, n_features):
+    if bound is not None and prefers_pure(budget, bound, n_features, loss):
         return [in_pure, in_rho]
     either = Opening(budget, loss, unknown, (pure, gaussian))
     # With a large ε, or a tiny δ, even so small a share of ε is much of ρ.
@@ -155,9 +163,11 @@ def _label_share(purse: Purse, n_rows: float, n_features: int, loss: Loss) -> Fr
     """What the labels are worth: enough to tell their shares, all but all if nothing else can be told."""
     per_row = 1 / (purse.strength * max(n_rows, 1.0))
     cell_noise = per_row * (sqrt(2) * n_features if purse.pure else sqrt(n_features))
-    most, error = Fraction(FEW_ROWS * cell_noise / loss.balance).limit_denominator(100), loss.share_error
+    few = are_few(n_rows, n_features, loss, purse)
+    worth, least = (TELLING_ROWS, FEW_SHARE) if few else (FEW_ROWS, 10 * LEAST_LABEL_SHARE)
+    most, error = Fraction(worth * cell_noise / loss.balance).limit_denominator(100), loss.share_error
     if loss.finds_width and not width_share(purse, n_rows, loss, None):
         error, most = ALONE_ERROR, MOST_LABEL_SHARE
     needed = per_row / error
     enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
-    return min(enough, max(most, 10 * LEAST_LABEL_SHARE), MOST_LABEL_SHARE)
+    return min(enough, max(most, least), MOST_LABEL_SHARE)

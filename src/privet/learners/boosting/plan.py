@@ -84,6 +84,13 @@ PURE_SIZES: Sequence[tuple[int, str, dict[str, Any]]] = (
 """From so many rows times ε on: the share of trees, and sizes, rounds the most there are. Where rows are many
 every round and block is a pass over them that takes its time, and noise is small either way."""
 
+FEW_ROWS = 12
+"""Rows by deviation of a number's noise, were rows by cell and label to have all but a tenth of the budget,
+below which sums of gradients by cell are asked in their place, then one sum over all rows, and no more."""
+
+LEAST_LAST, MOST_LAST = Fraction(1, 50), Fraction(1, 4)
+"""What that last sum may have."""
+
 GAUSSIAN_TREES = 64
 """Trees of a round under Gaussian noise."""
 
@@ -122,6 +129,10 @@ class Plan:
         How many ranges the second of these is about.
     blocks : int
         Parts that shapes are dealt out to, asked one after another in every pass.
+    few : bool
+        Whether rows are so few that sums of gradients by cell are asked in the place of rows by cell.
+    last_share : Fraction
+        Of one sum of gradients over all rows after these.
     """
 
     bin_share: Fraction
@@ -149,6 +160,8 @@ class Plan:
     start_share: Fraction = Fraction(0)
     caution_share: Fraction = Fraction(0)
     blocks: int = 1
+    few: bool = False
+    last_share: Fraction = Fraction(0)
 
     def charges(self, purse: Purse, n_features: int, loss: Loss, shown: bool = False) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass.
@@ -157,13 +170,20 @@ class Plan:
         unless the plan is to be ``shown``.
         """
         zoom = [RangeRows.plan(purse.cost(self.zoom_share), self.n_ranges)] if self.zoom_share else []
-        charges = [*zoom, loss.bin_kind.plan(purse.cost(self.bin_share), n_features)]
+        charges = [*zoom, self.cells(purse, n_features, loss)]
         if self.shape_passes:
             sizes = [len(block) for block in dealt(range(n_features), self.blocks)]
             reserve = [Charge(SHAPES, purse.cost(self.shape_share))]
             asked = self.shape_charges(purse, sizes, loss) if shown or self.blocks == 1 else reserve
             charges += [*self._narrowing(purse), *asked]
         return [*charges, *self.later(purse, loss)]
+
+    def cells(self, purse: Purse, n_features: int, loss: Loss) -> Charge:
+        """The question of every feature's cells."""
+        cost = purse.cost(self.bin_share)
+        if self.few:
+            return loss.shape_kind.plan(cost, n_features, loss.n_labels)
+        return loss.bin_kind.plan(cost, n_features)
 
     def shape_charges(self, purse: Purse, sizes: Sequence[int], loss: Loss) -> list[Charge]:
         """All passes over the shapes, in blocks of some sizes."""
@@ -176,7 +196,7 @@ class Plan:
 
     def later(self, purse: Purse, loss: Loss) -> list[Charge]:
         """Every question after the shapes."""
-        charges = []
+        charges = [self.last(purse, loss)] if self.last_share else []
         if self.rounds:
             passes = [self.leaf_gradients(purse, loss)] * self.tree_passes
             charges += [*self._narrowing(purse), *[self.leaf_rows(purse), *passes] * self.rounds]
@@ -186,6 +206,10 @@ class Plan:
             *caution_charge(purse, self.caution_share),
             *width_charges(purse, self.width_share),
         ]
+
+    def last(self, purse: Purse, loss: Loss) -> Charge:
+        """One sum of gradients over all rows."""
+        return loss.leaf_kind.plan(purse.cost(self.last_share), 1, loss.n_labels)
 
     def block_shares(self, sizes: Sequence[int]) -> list[Fraction]:
         """Share of a pass over each block of shapes.
@@ -259,6 +283,8 @@ def make_plan(
     ``caution`` that of how sure several labels should be told. Trees may be left out.
     """
     left = 1 - spent - zoom - start - caution
+    if are_few(n_rows, n_features, loss, purse):
+        return _few_plan(n_rows, n_features, loss, purse, left, passes, zoom, start)
     choose = _pure_plan if purse.pure else _gaussian_plan
     plan = choose(n_rows, n_features, loss, purse)
     if not trees:
@@ -296,6 +322,40 @@ def whole_plan(
     sizes = n_rows, len(schema.features)
     plan = make_plan(*sizes, loss, purse, spent, passes, width, zoom, start, trees, caution)
     return replace(plan, n_ranges=len(zoom_places(schema)))
+
+
+def are_few(n_rows: float, n_features: int, loss: Loss, purse: Purse) -> bool:
+    """Whether rows by cell of every feature would be little but noise, however large their share.
+
+    Rows of two labels alone: where both are about as frequent a gradient has less noise than two counts.
+    """
+    if loss.n_labels != 2 or loss.balance < 1:
+        return False
+    return n_rows < FEW_ROWS * sd_of(loss.bin_kind.plan(purse.cost(Fraction(9, 10)), n_features))
+
+
+def _few_plan(
+    n_rows: float,
+    n_features: int,
+    loss: Loss,
+    purse: Purse,
+    left: Fraction,
+    passes: int | None,
+    zoom: Fraction,
+    start: Fraction,
+) -> Plan:
+    """One large question of everything at once, and where scores are in the mean."""
+    needed = 1 / (purse.strength * max(n_rows, 1.0) * loss.share_error)
+    enough = Fraction(needed / sqrt(2) if purse.pure else needed**2 / 4).limit_denominator(1000)
+    last = min(max(enough, LEAST_LAST), MOST_LAST) * left
+    if passes is not None and passes <= 1 + bool(zoom) + bool(start):
+        last = Fraction(0)
+    choose, nothing = _pure_plan if purse.pure else _gaussian_plan, Fraction(0)
+    return replace(
+        choose(n_rows, n_features, loss, purse), few=True, bin_share=left - last, last_share=last,
+        shape_passes=0, shape_share=nothing, rounds=0, tree_passes=0, tree_share=nothing, zoom_share=zoom,
+        start_share=start,
+    )  # fmt: skip
 
 
 def _within(plan: Plan, passes: int) -> Plan:

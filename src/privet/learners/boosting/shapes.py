@@ -23,6 +23,9 @@ SCALE_ODDS = (0.05, 0.05, 0.15, 0.75)
 SHAPE_LENGTH = 0.6
 """Distance, in shares of the rows, over which a shape forgets itself."""
 
+LONGEST_SHIFT = 2.0
+"""Of the intercept after one answer."""
+
 INTERCEPT_DRIFT = 0.1
 """By how much the right intercept may move while other parts of the model change: at most as far."""
 
@@ -63,6 +66,12 @@ class Start:
         score = unlinked(float(shares[-1]))
         return cls(shares, np.array([score]), (1 - rarer) * p * (1 - p), variance[:1])
 
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Clipped gradients of a row of the first of two labels, and of the second."""
+        p = 1 / (1 + np.exp(-float(self.intercept[0])))
+        return -min(p, 0.5), min(1 - p, 0.5)
+
     def scale_odds(self, logs: np.ndarray) -> np.ndarray:
         """Odds of the scales of every shape, ``(features, scales)``, by their evidence: one for all."""
         told = logs.sum(axis=0)
@@ -71,10 +80,11 @@ class Start:
 
     def gradients(self, margin: Margin) -> tuple[np.ndarray, np.ndarray]:
         """Sums of gradients by bin at the start, centred, and the variance of their noise."""
+        if margin.sums is not None:
+            return margin.sums - margin.shares[:, None] * margin.sums.sum(axis=0), margin.variance
         rows = margin.rows
         if len(self.intercept) == 1:
-            p = 1 / (1 + np.exp(-self.intercept[0]))
-            up, down = min(1 - p, 0.5), -min(p, 0.5)
+            down, up = self.slopes
             sums = (up * rows[:, -1] + down * rows[:, 0])[:, None]
             variance = (up**2 + down**2) * margin.variance
         else:
@@ -283,6 +293,12 @@ class InterceptFilter:
         gain = np.minimum(trusted, 0.5)
         self._variance = (1 - gain) * self._variance
         return np.asarray(gain * noisy_sum / self._weight)
+
+    def settle(self, noisy_sum: np.ndarray, sum_variance: float) -> np.ndarray:
+        """Change of the intercept after an answer at the end, when shapes may have shifted it."""
+        variance = self._variance + self._moved**2
+        spread = variance + sum_variance / self._weight**2 + 1 / self._weight
+        return np.clip(variance / spread * noisy_sum / self._weight, -LONGEST_SHIFT, LONGEST_SHIFT)
 
 
 class ShapeSteps:
