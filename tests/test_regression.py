@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 
@@ -24,6 +27,8 @@ from privet import (
     SchemaError,
     Target,
     explain,
+    export_onnx,
+    export_sql,
     export_text,
     load_model,
     protect,
@@ -222,6 +227,34 @@ def test_intervals_hold_what_they_say(fitted):
     few = BoostingRegressor(epsilon=0.01, schema=SCHEMA).fit(X[:50], y[:50])
     with pytest.raises(QuestionError, match="no sizes"):
         few.predict_interval(X)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_intervals_go_wherever_predictions_go(delta, fitted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows, released = people(300, seed=4), fitted[delta].model_
+    ends = released.predict_interval(rows, 0.8)
+    told = duckdb.sql(export_sql(released, "rows", coverage=0.8)).df()
+    np.testing.assert_allclose(told[["lower", "upper"]], ends)
+    export_onnx(released, "m.onnx", coverage=0.8)
+    given = {name: rows[[name]].to_numpy(object if name == "town" else float) for name in ("x", "z", "town")}
+    middle, *both = onnxruntime.InferenceSession("m.onnx").run(None, given)
+    np.testing.assert_allclose(np.stack(both, axis=1), ends)
+    np.testing.assert_allclose(middle, released.predict(rows))
+    rows.to_csv("rows.csv", index=False)
+    released.save("m")
+    assert main(["predict", "m", "rows.csv", "--coverage", "0.8", "--out", "p.csv"]) == 0
+    np.testing.assert_allclose(pd.read_csv("p.csv")[["lower", "upper"]], ends)
+    capsys.readouterr()
+    assert main(["predict", "m", "rows.csv", "--coverage", "0.8", "--id", "town", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert list(first) == ["town", "prediction", "lower", "upper"]
+    assert first["lower"] == pytest.approx(ends[0, 0])
+    assert main(["export", "m", "--to", "duckdb", "--coverage", "0.8"]) == 0
+    assert "lower" in Path("m.sql").read_text() and '"lower"' not in export_sql(released, "rows")
+    assert main(["predict", "m", "rows.csv", "--coverage", "2"]) == 2
+    with pytest.raises(QuestionError, match="coverage"):
+        export_sql(released, "rows", coverage=0)
 
 
 def test_predictions_stay_in_the_public_range():

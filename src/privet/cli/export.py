@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from privet.cli.arguments import Json
-from privet.cli.model import Model
+from privet.cli.model import Coverage, Model
 from privet.cli.output import out, require_new_file, show_json
 from privet.exports import export_onnx, export_sql
 from privet.model import load_model
@@ -37,6 +37,7 @@ def export(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Of SQL: column to pass through, such as a key."),
     ] = None,
+    coverage: Coverage = None,
     as_json: Json = False,
 ) -> None:
     """Write a model as an ONNX file, or as one SELECT, that gives the same answers without PRIVET.
@@ -48,9 +49,9 @@ def export(
     require_new_file(path)
     released = load_model(model)
     if form is Form.onnx:
-        export_onnx(released, path)
+        export_onnx(released, path, coverage)
     else:
-        path.write_text(export_sql(released, table, form, keep or ()), encoding="utf-8")
+        path.write_text(export_sql(released, table, form, keep or (), coverage), encoding="utf-8")
     if as_json:
         show_json({"file": str(path), "form": str(form)})
     else:

@@ -20,6 +20,10 @@ from privet.model.streaming import DIGITS, predict_into, prediction_tables
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by fit.")]
 STANDARD_OUTPUT = Path("-")
+Coverage = Annotated[
+    float | None,
+    typer.Option(metavar="C", help="Of numbers: intervals, too, that hold this share of all rows, say 0.9."),
+]
 
 
 def predict(
@@ -37,11 +41,12 @@ def predict(
     key: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Write this column before each prediction.")
     ] = None,
+    coverage: Coverage = None,
     separator: Separator = None,
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
-    """Predict the label of every row: the label, and the share of votes for each.
+    """Predict every row: its label and the share of votes for each, or its number.
 
     The table needs the model's features; a label, if it has one, is not read. Rows are read and written some
     at a time.
@@ -51,7 +56,7 @@ def predict(
     released = load_model(model)
     place = open_place(data, separator, encoding)
     if into == STANDARD_OUTPUT:
-        tables = prediction_tables(released, place, key, DIGITS)
+        tables = prediction_tables(released, place, key, DIGITS, coverage)
         if as_json:
             show_json([line for table in tables for line in _lines(table, key)])
             return
@@ -59,7 +64,7 @@ def predict(
         for table in tables:
             write(table)
         return
-    n_rows = predict_into(released, place, into, key)
+    n_rows = predict_into(released, place, into, key, coverage)
     if as_json:
         show_json({"predictions": str(into), "rows": n_rows})
     else:
@@ -100,11 +105,12 @@ def describe(
 
 def _lines(table: pa.Table, key: str | None) -> Iterator[dict[str, Any]]:
     """Rows of predictions, their shares by label."""
-    beside = [name for name in ("prediction", key) if name is not None]
     for row in table.to_pylist():
-        shares = {name.removeprefix("share_"): share for name, share in row.items() if name not in beside}
-        own = {} if key is None else {key: row[key]}
-        yield {**own, "prediction": row["prediction"], **({"shares": shares} if shares else {})}
+        own = {} if key is None else {key: row.pop(key)}
+        shares = {
+            name.removeprefix("share_"): row.pop(name) for name in list(row) if name.startswith("share_")
+        }
+        yield {**own, **row, **({"shares": shares} if shares else {})}
 
 
 def _text(value: object) -> str:

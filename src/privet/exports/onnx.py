@@ -16,6 +16,7 @@ from privet.data.values import Lookup
 from privet.errors import PrivetError
 from privet.kernels.predict import LEAST_SHARE, RARE, SHARPNESS
 from privet.model.labels import LabelModel
+from privet.model.numbers import half_width
 from privet.model.protocol import Model
 from privet.model.weights import Weights
 from privet.schema import Categorical, Feature, Schema, Target
@@ -27,25 +28,31 @@ LABELS_OPSET = 3
 ROWS = "rows"
 
 
-def export_onnx(model: Model, path: str | Path) -> None:
+def export_onnx(model: Model, path: str | Path, coverage: float | None = None) -> None:
     """Write a model as an ONNX file that predicts the same labels, with ONNX Runtime for one.
 
     Every column is an input of its own, by its name, of shape ``(rows, 1)``: doubles for numbers, NaN where
     missing; texts for categories, empty where missing. Where a schema lists an empty text, a missing one is
     taken for it. Outputs are ``label`` and ``shares``, in the order of the schema's labels, or ``number``;
-    with an underscore behind it where a column has that name.
+    with a coverage ``lower`` and ``upper`` beside it. With an underscore behind it where a column has that name.
 
     Parameters
     ----------
     model : released model
     path : str or Path
         Of the new file.
+    coverage : float, optional
+        Of a model of numbers: intervals, too, that hold this share of all rows' numbers.
     """
+    half = None if coverage is None else half_width(model, coverage)
     schema, predictor = model.schema, model.predictor
     graph = _Graph(_onnx(), frozenset(schema.feature_names))
     codes = [graph.code(feature) for feature in schema.features]
     if isinstance(schema.label, Target):
-        graph.save_number(_number(graph, predictor, codes, schema.label), Path(path))
+        told = {"number": _number(graph, predictor, codes, schema.label)}
+        for name, away in {} if half is None else {"lower": -half, "upper": half}.items():
+            told[name] = _cut(graph, graph("Add", told["number"], graph.doubles(away)), schema.label)
+        graph.save_numbers(told, Path(path))
         return
     if isinstance(predictor, Additive):
         shares = _probabilities(graph, _scores(graph, predictor, codes), schema.n_labels)
@@ -155,11 +162,12 @@ class _Graph:
         ]
         self._write(outputs, path)
 
-    def save_number(self, number: str, path: Path) -> None:
-        """Add the one output of a model of numbers, and write the graph."""
-        helper, told = self.onnx.helper, self.named("number")
-        self.nodes.append(helper.make_node("Identity", [number], [told]))
-        self._write([helper.make_tensor_value_info(told, self.onnx.TensorProto.DOUBLE, [ROWS])], path)
+    def save_numbers(self, told: dict[str, str], path: Path) -> None:
+        """Add the outputs of a model of numbers, and write the graph."""
+        helper, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
+        named = {self.named(name): number for name, number in told.items()}
+        self.nodes += [helper.make_node("Identity", [number], [name]) for name, number in named.items()]
+        self._write([helper.make_tensor_value_info(name, double, [ROWS]) for name in named], path)
 
     def _write(self, outputs: list[Any], path: Path) -> None:
         helper = self.onnx.helper
@@ -178,8 +186,11 @@ def _number(graph: _Graph, predictor: Additive | LeafVotes, codes: list[str], ta
         told = _scores(graph, predictor, codes)
     else:
         told = graph("Div", _votes(graph, predictor, codes), graph.doubles(predictor.trees.n_trees))
-    cut = graph("Min", graph("Max", told, graph.doubles(target.lower)), graph.doubles(target.upper))
-    return graph("Squeeze", cut, graph.integers([1]))
+    return graph("Squeeze", _cut(graph, told, target), graph.integers([1]))
+
+
+def _cut(graph: _Graph, told: str, target: Target) -> str:
+    return graph("Min", graph("Max", told, graph.doubles(target.lower)), graph.doubles(target.upper))
 
 
 def _scores(graph: _Graph, additive: Additive, codes: list[str]) -> str:

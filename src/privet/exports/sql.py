@@ -16,6 +16,7 @@ from privet.data.values import Lookup
 from privet.errors import PrivetError, QuestionError
 from privet.kernels.predict import LEAST_SHARE, RARE, SHARPNESS
 from privet.model.labels import LabelModel
+from privet.model.numbers import half_width
 from privet.model.protocol import Model
 from privet.model.rules import branch
 from privet.model.tree import children
@@ -33,7 +34,13 @@ Step = Sequence[str]
 """Columns of one subquery, which the next one reads."""
 
 
-def export_sql(model: Model, table: str, dialect: str = "duckdb", keep: Sequence[str] = ()) -> str:
+def export_sql(
+    model: Model,
+    table: str,
+    dialect: str = "duckdb",
+    keep: Sequence[str] = (),
+    coverage: float | None = None,
+) -> str:
     """A query that predicts the rows of a table where it lies, with the same answers as the model.
 
     Parameters
@@ -44,16 +51,19 @@ def export_sql(model: Model, table: str, dialect: str = "duckdb", keep: Sequence
     dialect : {"duckdb", "postgresql"}
     keep : sequence of str
         Columns to be passed through, such as a key.
+    coverage : float, optional
+        Of a model of numbers: intervals, too, that hold this share of all rows' numbers.
 
     Returns
     -------
     str
         A SELECT of the kept columns, of ``prediction``, and of a share for every label, ``share_…``, where
-        labels are predicted.
+        labels are predicted; with a coverage of ``lower`` and ``upper``.
     """
     if dialect not in DIALECTS:
         raise QuestionError(f"there is no dialect {dialect!r}.", f"use one of {', '.join(DIALECTS)}.")
     quoted, literal = _spelling(DIALECTS[dialect])
+    half = None if coverage is None else half_width(model, coverage)
     schema, kept = model.schema, [f"k{i}" for i in range(len(keep))]
     read = [f"{quoted(column)} AS {alias}" for column, alias in zip(keep, kept, strict=True)]
     read += [f"{_code(f, quoted(f.name), literal)} AS c{j}" for j, f in enumerate(schema.features)]
@@ -63,7 +73,12 @@ def export_sql(model: Model, table: str, dialect: str = "duckdb", keep: Sequence
         source = f"step{i}"
     last = [f"{alias} AS {quoted(column)}" for column, alias in zip(keep, kept, strict=True)]
     if isinstance(schema.label, Target):
-        last.append(f"{_cut(schema.label)} AS {quoted('prediction')}")
+        told = _cut(schema.label, "number")
+        last.append(f"{told} AS {quoted('prediction')}")
+        if half is not None:
+            for name, sign in (("lower", "-"), ("upper", "+")):
+                end = _cut(schema.label, f"{told} {sign} {_number(half)}")
+                last.append(f"{end} AS {quoted(name)}")
         return f"WITH {', '.join(steps)}\nSELECT {_listed(last)}\nFROM {source}\n"
     last.append(f"{_best(schema, literal, _weights(model).choice)} AS {quoted('prediction')}")
     last += [f"p{k} AS {quoted(f'share_{value}')}" for k, value in enumerate(schema.classes)]
@@ -285,8 +300,8 @@ def _looked_up(code: str, table: np.ndarray) -> str:
     return half(0, len(runs))
 
 
-def _cut(target: Target) -> str:
-    return f"LEAST(GREATEST(number, {_number(target.lower)}), {_number(target.upper)})"
+def _cut(target: Target, number: str) -> str:
+    return f"LEAST(GREATEST({number}, {_number(target.lower)}), {_number(target.upper)})"
 
 
 def _best(schema: Schema, literal: Callable[[Any], str], choice: Sequence[float]) -> str:

@@ -43,8 +43,8 @@ class ResidualSizes:
         """Size below which a share of the residuals is, by the noisy rows."""
         if not len(self.rows):
             raise QuestionError(
-                "this model released no sizes of residuals: rows or budget were too few, or it was merged of "
-                "what parties published.",
+                "this model released no sizes of residuals: rows, budget or passes were too few, or it was "
+                "merged of what parties published.",
                 "ask for a larger epsilon, or add a batch to a merged model.",
             )
         below = np.maximum.accumulate(np.cumsum(self.rows))
@@ -79,9 +79,7 @@ class NumberModel(ReleasedModel):
         coverage : float
             Share of the rows, over all rows rather than among each kind of them.
         """
-        if not isinstance(coverage, int | float) or not 0 < coverage < 1:
-            raise QuestionError("a coverage lies between 0 and 1.", "say, 0.9.")
-        half, target, middle = self.sizes.quantile(coverage), self.schema.target, self.predict(source)
+        half, target, middle = half_width(self, coverage), self.schema.target, self.predict(source)
         ends = np.stack([middle - half, middle + half], axis=1)
         return np.clip(ends, target.lower, target.upper)
 
@@ -106,3 +104,12 @@ class NumberModel(ReleasedModel):
     def predictions(self, source: Any) -> Predictions:
         """Numbers of all rows."""
         return Predictions(self.predict(source).tolist())
+
+
+def half_width(model: Any, coverage: float) -> float:
+    """How far the intervals of a model of numbers reach on either side; a refusal where it says labels."""
+    _ = model.schema.target
+    if type(coverage) not in (int, float) or not 0 < coverage < 1:
+        raise QuestionError("a coverage lies between 0 and 1.", "say, 0.9.")
+    sizes: ResidualSizes = model.sizes
+    return sizes.quantile(coverage)

@@ -13,6 +13,7 @@ from privet.data import Place, Source, open_source
 from privet.data.discreet import attempt
 from privet.data.sinks import open_sink
 from privet.errors import DataError
+from privet.model.numbers import half_width
 from privet.model.protocol import Model
 from privet.schema import Label
 
@@ -20,7 +21,9 @@ DIGITS = 6
 """Of shares, behind the point, in a file of text."""
 
 
-def predict_into(model: Any, source: Place, into: str | Path, keep: str | None = None) -> int:
+def predict_into(
+    model: Any, source: Place, into: str | Path, keep: str | None = None, coverage: float | None = None
+) -> int:
     """Predict rows where they lie, and write what is said of them to a new place.
 
     Parameters
@@ -33,6 +36,8 @@ def predict_into(model: Any, source: Place, into: str | Path, keep: str | None =
         ``duckdb:///scores.db?table=scores``, ``postgresql://host/db?table=scores``.
     keep : str, optional
         A column that is written beside the predictions, such as a key.
+    coverage : float, optional
+        Of a model of numbers: write the ends of intervals, too, that hold this share of all rows' numbers.
 
     Returns
     -------
@@ -40,7 +45,8 @@ def predict_into(model: Any, source: Place, into: str | Path, keep: str | None =
         Number of rows.
     """
     model = getattr(model, "model_", model)
-    tables = prediction_tables(model, source, keep, DIGITS if str(into).endswith(".csv") else None)
+    digits = DIGITS if str(into).endswith(".csv") else None
+    tables = prediction_tables(model, source, keep, digits, coverage)
     n_rows = 0
     with open_sink(into) as write:
         for table in tables:
@@ -50,17 +56,26 @@ def predict_into(model: Any, source: Place, into: str | Path, keep: str | None =
 
 
 def prediction_tables(
-    model: Model, source: Place, keep: str | None = None, digits: int | None = None
+    model: Model,
+    source: Place,
+    keep: str | None = None,
+    digits: int | None = None,
+    coverage: float | None = None,
 ) -> Iterator[pa.Table]:
-    """What a model says of rows, some at a time: ``keep``, ``prediction``, and a share of every label."""
+    """What a model says of rows, some at a time: ``keep``, ``prediction``, and a share of every label.
+
+    With a coverage ``lower`` and ``upper`` follow, the ends of intervals around numbers.
+    """
+    half = None if coverage is None else half_width(model, coverage)
     label = model.schema.label
     told = ["prediction", *(f"share_{value}" for value in getattr(label, "values", ()))]
+    told += [] if half is None else ["lower", "upper"]
     if keep in told:
         raise DataError(f"predictions have a column {keep!r} of their own.", "rename the one that is kept.")
     place = open_source(source, model.schema)
     columns = list(dict.fromkeys([*model.schema.feature_names, *([keep] if keep else [])]))
     place.require(columns)
-    return _tables(model, place, columns, keep, digits)
+    return (_with_ends(told, model, half) for told in _tables(model, place, columns, keep, digits))
 
 
 def _tables(
@@ -90,6 +105,15 @@ def _told(model: Model, rows: pa.Table, keep: str | None, digits: int | None) ->
         exact = np.ascontiguousarray(shares, np.float64)
         columns[f"share_{label}"] = pa.chunked_array([exact if digits is None else exact.round(digits)])
     return pa.table(columns)
+
+
+def _with_ends(told: pa.Table, model: Model, half: float | None) -> pa.Table:
+    if half is None:
+        return told
+    target, middle = model.schema.target, told.column("prediction").to_numpy()
+    for name, end in (("lower", middle - half), ("upper", middle + half)):
+        told = told.append_column(name, pa.chunked_array([np.clip(end, target.lower, target.upper)]))
+    return told
 
 
 def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
