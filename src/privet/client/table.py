@@ -21,7 +21,7 @@ from privet.model.protocol import Model
 from privet.notebook import facts_html
 from privet.privacy.questions import QUESTIONS as ALL
 from privet.privacy.questions.columns import OfColumns
-from privet.schema import Schema
+from privet.schema import Schema, Target
 
 QUESTIONS = {
     name: [field.name for field in fields(kind)]  # type: ignore[arg-type]
@@ -188,16 +188,18 @@ class RemoteTable(Elsewhere):
         """See `Elsewhere`: what an estimator's ``fit`` calls."""
         return self._done("fit", learner, parameters, RemoteJob.model)
 
-    def score(self, model: Any, metric: str = "accuracy", *, epsilon: Any) -> Mapping[str, Any]:
+    def score(self, model: Any, metric: str | None = None, *, epsilon: Any) -> Mapping[str, Any]:
         """A score of a model at a price: its value and its margin; see also `privet.private_score`.
 
         Parameters
         ----------
         model : str, model or fitted estimator
             The id of a model of this service; or a model, which is brought there if it is none of its own.
-        metric : str
+        metric : str, optional
+            By default accuracy of labels, R² of numbers.
         epsilon : number
         """
+        metric = metric or ("r2" if isinstance(self.schema.label, Target) else "accuracy")
         id = model if isinstance(model, str) else self._id(released(model))
         return self._done("score", metric, {"model": id, "epsilon": str(epsilon)}, RemoteJob.answer)
 

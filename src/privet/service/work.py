@@ -9,7 +9,7 @@ kind    what                           params
 ======  =============================  ============================================================
 fit     name of a learner              ``epsilon`` and the learner's declared parameters
 ask     name of a question of columns  ``epsilon`` (or ``rho``) and the question's arguments
-score   accuracy, log_loss or auc      ``epsilon`` and ``model``, the id of a model
+score   a metric of `private_score`    ``epsilon`` and ``model``, the id of a model
 ======  =============================  ============================================================
 """
 
