@@ -267,7 +267,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of each row."""
-        return np.asarray(self.classes_[np.argsort(self._order)[self._best(X)]])
+        best = self._best(X)
+        return np.asarray(self.classes_[np.argsort(self._order)[best]])
 
     def _best(self, X: Any) -> np.ndarray:
         """Place among the schema's labels of the one that is predicted of each row."""
