@@ -685,3 +685,31 @@ def test_a_terminal_gets_lines_of_its_width_and_a_file_whole_ones(monkeypatch):
         lines = told.file.getvalue().splitlines()
         assert max(map(len, lines)) <= most and (len(lines) == 2) is not is_terminal
         assert " ".join(lines).split() == f"Error: {message} Hint: {hint}".split()
+
+
+def test_columns_may_be_called_what_steers_a_terminal(call):
+    names = ["a[/b]", "[red]x", "\x1b[31my", "label[/]"]
+    columns = {name: [0.25, 0.75] * 20 for name in names[:3]} | {names[3]: ["[/no]", "yes[bold]"] * 20}
+    pyarrow.csv.write_csv(pyarrow.table(columns), "odd.csv")
+    drafted = call("schema", "draft", "odd.csv", "--from-values", "--out", "odd.json")
+    assert drafted[0] == 0 and "label[/]" in drafted[1]
+    call("budget", "create", "odd.csv", "--epsilon", 100)
+    fit = ("fit", "odd.csv", "--schema", "odd.json", "--epsilon", 1, "--out", "odd.privet")
+    assert call(*fit)[0] == 0
+    for name in names:
+        ask = ("odd.csv", "--schema", "odd.json", "--column", name, "--epsilon", 1)
+        for question in ("histogram", "quantile", "mean") if name != names[3] else ("most-frequent",):
+            code, text, error = call("ask", question, *ask)
+            assert code == 0 and "\x1b" not in text + error, (name, question)
+            assert name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") in " ".join(text.split()), (
+                name,
+                question,
+            )
+    for command in (
+        ("describe", "odd.privet"),
+        ("budget", "history", "odd.csv"),
+        ("plan", "odd.json", "--epsilon", 1, "--rows", 40),
+    ):
+        code, text, error = call(*command)
+        assert code == 0 and "\x1b" not in text + error
+    assert "a[/b]" in call("describe", "odd.privet")[1]

@@ -27,7 +27,7 @@ from privet.cli.arguments import (
     open_place,
 )
 from privet.cli.budget import account_state, show_account
-from privet.cli.output import out, show_json, table
+from privet.cli.output import out, plain, show_json, table
 from privet.errors import QuestionError
 from privet.privacy import Account, Protected, protect
 from privet.schema import Schema
@@ -230,7 +230,7 @@ def _report(rows: Protected, account: Account, answer: Answer, head: str, noise:
             }
         )
         return
-    out.print(Text(charge.question[:1].upper() + charge.question[1:], style="bold"))
+    out.print(Text(plain(charge.question[:1].upper() + charge.question[1:]), style="bold"))
     out.print(_cells(answer, head, margin))
     out.print(Text("  " + noise.format(margin=f"{margin:,}"), style="dim"))
     out.print(f"Cost {charge.cost}. On the account:")
@@ -246,7 +246,7 @@ def _report_moments(rows: Protected, account: Account, answer: NoisyMoments, as_
         more = {"confidence": CONFIDENCE, "cost": charge.to_dict(), "account": account_state(account)}
         show_json({"question": charge.question, "answers": shown} | more)
         return
-    out.print(Text(charge.question[:1].upper() + charge.question[1:], style="bold"))
+    out.print(Text(plain(charge.question[:1].upper() + charge.question[1:]), style="bold"))
     lines = [
         (*names, what, f"{value:,.6g}", f"{low:,.6g} … {high:,.6g}")
         for what, found in told.items()

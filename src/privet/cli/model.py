@@ -97,9 +97,9 @@ def describe(
     if as_json:
         show_json(released.to_dict())
         return
-    out.print("[bold]Privacy card[/bold]")
+    out.print("Privacy card", style="bold")
     out.print(facts(released.card.rows()))
-    out.print("\n[bold]Structure[/bold]")
+    out.print("\nStructure", style="bold")
     out.print(facts((name, _text(value)) for name, value in released.describe().items()))
 
 

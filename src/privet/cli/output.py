@@ -19,7 +19,7 @@ from rich.text import Text
 
 from privet.errors import QuestionError
 
-out = Console(highlight=False)
+out = Console(highlight=False, markup=False)
 err = Console(stderr=True, highlight=False)
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -59,7 +59,7 @@ def facts(rows: Iterable[tuple[str, object]]) -> Padding:
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(plain(name), Text(plain(value)))
+        grid.add_row(Text(plain(name)), Text(plain(value)))
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -67,7 +67,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Seq
     """A table with a head; the columns named in ``numbers`` are aligned to the right."""
     grid = Table(box=box.SIMPLE_HEAD, header_style="cyan", pad_edge=True)
     for column in columns:
-        grid.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+        side: Any = "right" if column in numbers else "left"
+        grid.add_column(Text(plain(column)), justify=side, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(plain(value)) for value in row))
     return grid

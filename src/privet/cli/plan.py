@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from privet.cli.arguments import Json, epsilon_of
 from privet.cli.learners import Learner, make_estimator, predicting, with_parameters
@@ -55,7 +56,7 @@ def plan(
 
 
 def _show(planned: FitPlan) -> None:
-    out.print(f"[bold]{planned.learner}[/bold], {planned.budget}, {planned.n_rows:,.0f} rows")
+    out.print(Text.assemble((planned.learner, "bold"), f", {planned.budget}, {planned.n_rows:,.0f} rows"))
     asked = [
         (name, times, f"{share:.1%}", "a choice" if sd is None else f"± {sd:,.3g}")
         for name, times, share, sd in planned.shares()

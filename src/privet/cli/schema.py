@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from privet.cli.arguments import Data, Encoding, Json, SchemaFile, Separator, open_place
-from privet.cli.output import out, require_new_file, show_json, table, warn
+from privet.cli.output import out, plain, require_new_file, show_json, table, warn
 from privet.data.draft import SampleDraft, draft_schema
 from privet.data.header import (
     CATEGORY,
@@ -24,6 +24,7 @@ from privet.data.header import (
 from privet.data.outside import NOT_A_DATE, NOT_A_NUMBER, TOO_MANY_ROWS, Outside, find_outside
 from privet.data.text import Place
 from privet.errors import SchemaError
+from privet.notebook import plural
 from privet.schema import Schema
 
 app = typer.Typer(help="Draft and check a schema, the public contract of a table.", no_args_is_help=True)
@@ -95,7 +96,7 @@ def draft(
         kinds = {name: kind for kind, names in named for name in _names(names)}
         drafted = _from_header(place, label, values, kinds | ({"*": others} if others else {}), left_out)
     for suspect in drafted.suspects:
-        warn("LOOK AGAIN", escape(suspect.told))
+        warn("LOOK AGAIN", escape(plain(suspect.told)))
     schema = drafted.schema
     if out_file is None:
         show_json(schema.to_dict())
@@ -104,7 +105,8 @@ def draft(
     if as_json:
         show_json({"schema": str(out_file), "features": len(schema.features), "label": schema.label.name})
     else:
-        out.print(f"Wrote {out_file}: {len(schema.features)} features, label {schema.label.name!r}.")
+        told = f"Wrote {out_file}: {plural(len(schema.features), 'feature')}, label {schema.label.name!r}."
+        out.print(plain(told))
 
 
 def _from_header(
@@ -149,7 +151,7 @@ def check(
         listed, repeat = ", ".join(map(repr, found.repeating)), "repeat" + "s" * (len(found.repeating) == 1)
         warn(
             "SEVERAL ROWS A PERSON?",
-            f"{listed} {repeat} as identifiers of persons do. {NO_UNIT}",
+            f"{escape(plain(listed))} {repeat} as identifiers of persons do. {NO_UNIT}",
         )
     if as_json:
         told = {"exact_counts_for_the_owner_only": counts, "fit_would_refuse": refused}
@@ -163,7 +165,7 @@ def check(
     else:
         out.print("Every value lies within the schema.")
     if refused:
-        out.print("[bold red]A fit would refuse this table.[/bold red]")
+        out.print("A fit would refuse this table.", style="bold red")
     return 3 if refused else 0
 
 

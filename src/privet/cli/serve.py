@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from privet.cli.output import out
 from privet.errors import PrivetError, QuestionError
@@ -42,7 +43,7 @@ def serve(
     measure(house)
     if demo:
         service.make_demo(house)
-    out.print(f"[bold]PRIVET[/bold] at {address}, the house in {house.data}", soft_wrap=True)
+    out.print(Text.assemble(("PRIVET", "bold"), f" at {address}, the house in {house.data}"), soft_wrap=True)
     out.print(service.shut_in(), soft_wrap=True)
     if demo:
         out.print("Each link signs in once; for programs make a token on the page of your name.")

@@ -34,7 +34,7 @@ def export_onnx(model: Model, path: str | Path, coverage: float | None = None) -
     Every column is an input of its own, by its name, of shape ``(rows, 1)``: doubles for numbers, NaN where
     missing; texts for categories, empty where missing. Where a schema lists an empty text, a missing one is
     taken for it. Outputs are ``label`` and ``shares``, in the order of the schema's labels, or ``number``;
-    with a coverage ``lower`` and ``upper`` beside it. With an underscore behind it where a column has that name.
+    with a coverage ``lower`` and ``upper`` beside it. One with a column's name has an underscore behind it.
 
     Parameters
     ----------
