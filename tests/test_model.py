@@ -97,6 +97,25 @@ def test_a_model_that_is_not_sound_is_refused_though_its_checksum_holds(path):
             load_model(path)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: None} for name in ("neighbours", "schema", "account", "receipt", "version", "caveats")),
+        {"account": ["patients"]},
+        {"caveats": [[]]},
+        {"private": 1},
+        {"epsilon": "\x1b[31m"},
+        {"delta": 0.5},
+    ],
+    ids=str,
+)
+def test_a_card_whose_parts_are_of_other_types_is_refused(path, tmp_path, wrong):
+    header, arrays = read_model(path)
+    write_model(tmp_path / "odd", {**header, "card": {**header["card"], **wrong}}, arrays)
+    with pytest.raises(ModelFileError, match="sound model"):
+        load_model(tmp_path / "odd")
+
+
 @pytest.mark.parametrize("learner", [[], "", None])
 def test_a_card_whose_learner_is_no_mapping_is_refused(path, learner):
     header, arrays = read_model(path)

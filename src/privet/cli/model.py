@@ -12,7 +12,7 @@ import pyarrow as pa
 import typer
 
 from privet.cli.arguments import Data, Encoding, Json, Separator, open_place, where
-from privet.cli.output import facts, out, require_new_file, show_json
+from privet.cli.output import facts, out, plain, require_new_file, show_json
 from privet.data.sinks import text_lines
 from privet.model import load_model
 from privet.model.deployment import deployment, deployment_text
@@ -89,7 +89,7 @@ def describe(
     """Show a model's privacy card and its structure, or write the record that officers ask for."""
     released = load_model(model)
     if card is Paper.md:
-        sys.stdout.write(deployment_text(released))
+        sys.stdout.write(plain(deployment_text(released)))
         return
     if card is Paper.json:
         show_json(deployment(released))

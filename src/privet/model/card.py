@@ -71,6 +71,17 @@ class PrivacyCard:
         """The card of the same model after a change."""
         return replace(self, changes=[*self.changes, dict(change)])
 
+    def check(self) -> None:
+        """Refuse a card of a file whose parts are not what they are said to be: readers take them as such."""
+        for number in (self.epsilon, self.delta):
+            if number != "inf":
+                stated(number)
+        texts = [self.neighbours, self.schema, self.account, self.receipt, self.version, self.accounting]
+        sound = all(isinstance(text, str) for text in (*texts, *self.caveats))
+        if not sound or type(self.private) is not bool:
+            raise QuestionError("its card is none that privet writes.")
+        self.rows()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain data."""
         return asdict(self)

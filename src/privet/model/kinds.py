@@ -64,7 +64,7 @@ def load_model(path: str | Path, wanted: type[Any] | None = None) -> Any:
         if "weights" in header and isinstance(model, LabelModel):
             weights = Weights.from_dict(header["weights"], model.schema.n_labels)
             model = replace(model, weights=weights)
-        model.card.rows()
+        model.card.check()
     except (PrivetError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"{str(path)!r} does not hold a sound model ({error}).", "fetch it again."
