@@ -97,3 +97,19 @@ def test_the_intercept_is_settled_as_far_as_the_answer_is_sure():
     unsure = InterceptFilter(start, 4000, 0.5).settle(100.0, 500.0**2)
     assert 0 < unsure[0] < sure[0] <= 100 / (4000 * start.curvature)
     assert InterceptFilter(start, 4000, 0.5).settle(-1e6, 1.0) == -2
+
+
+def test_a_strong_feature_among_hundreds_is_found_in_pure_epsilon():
+    schema = Schema([Categorical(f"v{j}", ["n", "y"]) for j in range(200)], Label("y", [0, 1]), max_rows=2000)
+    random = np.random.default_rng(0)
+    codes, y = random.integers(0, 2, (3000, 200)), random.integers(0, 2, 3000)
+    codes[:, 70] = np.where(random.random(3000) < 0.9, y, 1 - y)
+    X = pd.DataFrame(np.array(["n", "y"])[codes], columns=list(schema.feature_names))
+    plan = BoostingClassifier(1, schema=schema).plan(schema, 2000)
+    assert sum(question.question.startswith("split of every") for question in plan.questions) >= 3
+    account = Ledger().create("people", Budget(1))
+    rows = protect(X[:2000], schema, account, y[:2000], mechanisms=Repeatable(1))
+    model = BoostingClassifier(1, random_state=0).fit(rows)
+    assert roc_auc_score(y[2000:], model.predict_proba(X[2000:])[:, 1]) > 0.8
+    told = model.model_.additive
+    assert sum(bool(np.any(told.shapes[where])) for where in told.bins.slices) <= 12

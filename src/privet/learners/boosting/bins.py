@@ -19,6 +19,9 @@ FEWEST_CELLS, MOST_CELLS = 8, 1024
 CELLS_OF_NOISE = 4
 """Cells where noise is all that even the fewest of them would show."""
 
+UNKNOWN = 1e18
+"""Variance of what was not asked."""
+
 APART = 4.0
 """Distance of such cells from first to last, in shares of the rows: they say little of each other."""
 
@@ -236,7 +239,13 @@ def gather(
 
 
 def likely_margins(
-    schema: Schema, cells: Bins, present: list[int], noisy_sums: np.ndarray, sd: float, n_rows: float
+    schema: Schema,
+    cells: Bins,
+    present: list[int],
+    noisy_sums: np.ndarray,
+    sd: float,
+    n_rows: float,
+    asked: list[int],
 ) -> list[Margin]:
     """What sums of gradients by cell say of every feature: how many rows a cell has is not known."""
     margins = []
@@ -245,14 +254,15 @@ def likely_margins(
         mass, order = np.full(n, n_rows / n), np.full(n, np.nan)
         if is_ordered(feature):
             order[: present[j]] = APART * _positions(mass[: present[j]])
-        margins.append(Margin(np.zeros((n, 2)), np.full(n, sd**2), mass, order, noisy_sums[where]))
+        variance = np.full(n, sd**2 if j in asked else UNKNOWN)
+        margins.append(Margin(np.zeros((n, 2)), variance, mass, order, noisy_sums[where]))
     return margins
 
 
-def pooled_sum(bins: Bins, noisy_sums: np.ndarray, sd: float) -> tuple[float, float]:
-    """Sum over all rows by every feature's sums, the surer the fewer its cells, and its deviation."""
-    weights = 1 / np.diff(bins.first)
-    sums = np.add.reduceat(noisy_sums[:, 0], bins.first[:-1])
+def pooled_sum(bins: Bins, noisy_sums: np.ndarray, sd: float, asked: list[int]) -> tuple[float, float]:
+    """Sum over all rows by every asked feature's sums, the surer the fewer its cells, and its deviation."""
+    weights = 1 / np.diff(bins.first)[asked]
+    sums = np.add.reduceat(noisy_sums[:, 0], bins.first[:-1])[asked]
     return float(weights @ sums / weights.sum()), sd / sqrt(weights.sum())
 
 

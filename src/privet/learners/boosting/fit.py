@@ -57,7 +57,8 @@ from privet.privacy import Budget
 from privet.privacy.question import Question
 from privet.privacy.questions.boosting import Gradients, LeafRows
 from privet.privacy.questions.finding import RangeRows
-from privet.structure import Additive, Bins
+from privet.privacy.questions.trees import SplitChoice
+from privet.structure import Additive, Bins, MultiwayTrees, Splits
 
 Answer = TypeVar("Answer")
 
@@ -302,13 +303,29 @@ class Fit:
         """Sums of gradients by few cells of every feature, about the labels alone; more of the labels too."""
         schema, n_rows = self.protected.schema, max(self._n_rows(totals), 10.0)
         cells, present = make_cells(schema, CELLS_OF_NOISE, likely_ranks(schema, ranks))
-        start, every = self.loss.start(totals, n_rows), list(range(len(schema.features)))
+        start, asked = self.loss.start(totals, n_rows), list(range(len(schema.features)))
+        if plan.picks:
+            asked = self._pick(plan, cells)
         about = constant(schema, start.intercept[0], cells)
-        noisy = self._ask_sums(self.loss.bin_gradients(about, every), plan.bin_share)
-        sd = self._gradient_sd(len(every), plan.bin_share)
-        margins = likely_margins(schema, cells, present, noisy, sd, n_rows)
-        total = pooled_sum(cells, noisy, sd)
+        noisy = self._ask_sums(self.loss.bin_gradients(about, asked), plan.bin_share)
+        sd = self._gradient_sd(len(asked), plan.bin_share)
+        margins = likely_margins(schema, cells, present, noisy, sd, n_rows, asked)
+        total = pooled_sum(cells, noisy, sd, asked)
         return cells, margins, totals.heard(start.slopes, *total)
+
+    def _pick(self, plan: Plan, cells: Bins) -> list[int]:
+        """Features that tell the label best, chosen one after another."""
+        n_features, picked = len(self.protected.schema.features), []
+        root = np.zeros(1, np.int64)
+        tree = MultiwayTrees(cells.views, root, np.full(1, -1, np.int32), np.zeros(1, np.uint16), root)
+        lowest = (np.diff(cells.first) < 2).astype(np.int32)[None]  # one cell is no split
+        for _ in range(plan.picks):
+            splits = Splits(np.arange(n_features, dtype=np.int32), lowest.copy(), np.zeros_like(lowest))
+            chosen = self._ask(SplitChoice(tree, splits, plan.criterion), plan.pick_share / plan.picks)
+            if chosen.choice[0] >= 0:
+                picked.append(int(chosen.choice[0]))
+                lowest[0, picked[-1]] = 1
+        return sorted(picked)
 
     def _ask_intercept(self, plan: Plan, additive: Additive, intercept: InterceptFilter) -> Additive:
         """One sum of gradients over all rows: cells are of unknown size, and shapes may have shifted it."""

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor, log2, sqrt
+from math import floor, log, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ import numpy as np
 from privet.learners.boosting.caution import caution_charge, caution_share
 from privet.learners.boosting.loss import Loss
 from privet.learners.boosting.monotone import directions
-from privet.learners.boosting.numbers import LATER_WIDTH, width_charges, width_share
+from privet.learners.boosting.numbers import LATER_WIDTH, Numbers, width_charges, width_share
 from privet.learners.boosting.start import start_charge, start_share
 from privet.learners.boosting.zoom import zoom_places, zoom_share
 from privet.learners.purse import Purse, sd_of
@@ -45,6 +45,7 @@ from privet.privacy import Charge
 from privet.privacy.laws import WIDEST_VARIANCE
 from privet.privacy.questions.boosting import LeafRows
 from privet.privacy.questions.finding import RangeRows
+from privet.privacy.questions.trees import SplitChoice
 from privet.schema import Schema
 from privet.structure import MAX_OBLIVIOUS_DEPTH
 
@@ -87,6 +88,16 @@ every round and block is a pass over them that takes its time, and noise is smal
 FEW_ROWS = 12
 """Rows by deviation of a number's noise, were rows by cell and label to have all but a tenth of the budget,
 below which sums of gradients by cell are asked in their place, then one sum over all rows, and no more."""
+
+PICK_SHARE, MOST_PICKS, FEWEST_PICKS = Fraction(1, 2), 12, 3
+"""Of the choices of features that are asked alone; how many there are at most, and at least."""
+
+PART_OF_FEATURES, CLEARLY, SPARE = 4, 0.18, 2.0
+"""Choices are at most this part of the features, and so few that each is clear: a feature by which that
+part of the rows has its label right passes the best of the noise, the logarithm of the features, and more."""
+
+BALANCED = 0.35
+"""Share of the rarer label from which on features are chosen by whose labels they tell, else by gini."""
 
 LEAST_LAST, MOST_LAST = Fraction(1, 50), Fraction(1, 4)
 """What that last sum may have."""
@@ -133,6 +144,12 @@ class Plan:
         Whether rows are so few that sums of gradients by cell are asked in the place of rows by cell.
     last_share : Fraction
         Of one sum of gradients over all rows after these.
+    picks : int
+        How many features are chosen one by one to be asked alone, or 0 for all.
+    pick_share : Fraction
+        Of all choices.
+    criterion : str
+        What they are chosen by.
     """
 
     bin_share: Fraction
@@ -162,6 +179,9 @@ class Plan:
     blocks: int = 1
     few: bool = False
     last_share: Fraction = Fraction(0)
+    picks: int = 0
+    pick_share: Fraction = Fraction(0)
+    criterion: str = "max"
 
     def charges(self, purse: Purse, n_features: int, loss: Loss, shown: bool = False) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass.
@@ -170,7 +190,8 @@ class Plan:
         unless the plan is to be ``shown``.
         """
         zoom = [RangeRows.plan(purse.cost(self.zoom_share), self.n_ranges)] if self.zoom_share else []
-        charges = [*zoom, self.cells(purse, n_features, loss)]
+        picks = [self.pick(purse)] * self.picks if self.picks else []
+        charges = [*zoom, *picks, self.cells(purse, n_features, loss)]
         if self.shape_passes:
             sizes = [len(block) for block in dealt(range(n_features), self.blocks)]
             reserve = [Charge(SHAPES, purse.cost(self.shape_share))]
@@ -182,8 +203,13 @@ class Plan:
         """The question of every feature's cells."""
         cost = purse.cost(self.bin_share)
         if self.few:
-            return loss.shape_kind.plan(cost, n_features, loss.n_labels)
+            return loss.shape_kind.plan(cost, self.picks or n_features, loss.n_labels)
         return loss.bin_kind.plan(cost, n_features)
+
+    def pick(self, purse: Purse) -> Charge:
+        """One choice of a feature."""
+        cost = purse.cost(self.pick_share / self.picks)
+        return SplitChoice.plan(cost, 1, self.criterion, None)
 
     def shape_charges(self, purse: Purse, sizes: Sequence[int], loss: Loss) -> list[Charge]:
         """All passes over the shapes, in blocks of some sizes."""
@@ -351,11 +377,24 @@ def _few_plan(
     if passes is not None and passes <= 1 + bool(zoom) + bool(start):
         last = Fraction(0)
     choose, nothing = _pure_plan if purse.pure else _gaussian_plan, Fraction(0)
+    picks = _n_picks(n_rows, n_features, purse) if passes is None else 0
+    pick_share = PICK_SHARE * (left - last) if picks else nothing
+    common = isinstance(loss, Numbers) or min(loss.shares or (BALANCED,)) >= BALANCED
     return replace(
-        choose(n_rows, n_features, loss, purse), few=True, bin_share=left - last, last_share=last,
+        choose(n_rows, n_features, loss, purse), few=True, bin_share=left - last - pick_share,
+        last_share=last, picks=picks, pick_share=pick_share, criterion="max" if common else "gini",
         shape_passes=0, shape_share=nothing, rounds=0, tree_passes=0, tree_share=nothing, zoom_share=zoom,
         start_share=start,
     )  # fmt: skip
+
+
+def _n_picks(n_rows: float, n_features: int, purse: Purse) -> int:
+    """In pure ε, where noise grows with the features that are asked, how many to choose among many."""
+    if not purse.pure:
+        return 0
+    told = CLEARLY * float(PICK_SHARE) * n_rows * purse.strength
+    picks = min(int(told / (log(n_features) + SPARE)), n_features // PART_OF_FEATURES, MOST_PICKS)
+    return picks if picks >= FEWEST_PICKS else 0
 
 
 def _within(plan: Plan, passes: int) -> Plan:
