@@ -19,6 +19,7 @@ from privet.learners.boosting.bins import (
     Totals,
     class_shares,
     join_cells,
+    likely_share,
     make_cells,
     truncated_normal,
 )
@@ -369,6 +370,15 @@ def test_class_shares_shrink_to_equality():
     np.testing.assert_allclose(certain, [0.9, 0.1], atol=0.002)
     unsure = class_shares(Totals(np.array([900.0, 100.0]), 1e6), 1000.0)
     np.testing.assert_allclose(unsure, [0.5, 0.5], atol=0.01)
+
+
+def test_a_share_that_noise_hides_is_likely_small():
+    """Jeffreys' prior is as 1/√share near 0: the mean is √2 · Γ(¾)/Γ(¼) deviations."""
+    assert likely_share(0.0, 1e-3, 2) == pytest.approx(0.478e-3, rel=0.01)
+    assert likely_share(1.0, 1e-3, 2) == pytest.approx(1 - 0.478e-3, rel=1e-5)
+    assert likely_share(-1e-2, 1e-3, 2) < 1e-4 and likely_share(5.0, 1e-3, 2) > 0.999
+    assert likely_share(0.2, 1e-6, 2) == pytest.approx(0.2) == likely_share(0.2, 1e-6, 9)
+    assert likely_share(0.7, 1e3, 4) == pytest.approx(0.25, abs=0.01)
 
 
 def test_bins_keep_every_cell_in_order():

@@ -16,6 +16,9 @@ N_BINS = 32
 
 FEWEST_CELLS, MOST_CELLS = 8, 1024
 
+SHARE_STEPS = 2000
+"""Of an integral over what a share may be."""
+
 CELLS_OF_NOISE = 4
 """Cells where noise is all that even the fewest of them would show."""
 
@@ -208,11 +211,26 @@ def pooled_totals(bins: Bins, noisy_rows: np.ndarray, sd: float) -> Totals:
 
 
 def class_shares(totals: Totals, n_rows: float) -> np.ndarray:
-    """Class shares, shrunk to equality as far as their noise demands."""
+    """Class shares: posterior means, shrunk to equality as far as their noise demands."""
     sd = max(totals.sd / n_rows, 1e-6)
-    means = np.array([truncated_normal(rows / n_rows, sd, 0.0, 1.0)[0] for rows in totals.rows])
+    means = np.array([likely_share(rows / n_rows, sd, len(totals.rows)) for rows in totals.rows])
     means = np.clip(means, 0.002, 1)
     return np.asarray(means / means.sum())
+
+
+def likely_share(noisy: float, sd: float, n_labels: int) -> float:
+    """Posterior mean of a label's share of the rows, under Jeffreys' prior.
+
+    A flat prior would take a rare label, of which noise is all that is seen, for one far more frequent.
+    """
+    # By an angle whose squared sine is the share: for two labels the prior is flat in it.
+    near = np.clip(np.array([min(noisy, 1.0) - 8 * sd, max(noisy, 0.0) + 8 * sd]), 0.0, 1.0)
+    first, last = np.arcsin(np.sqrt(near))
+    angles = first + (np.arange(SHARE_STEPS) + 0.5) / SHARE_STEPS * (last - first)
+    shares = np.sin(angles) ** 2
+    logs = -0.5 * ((shares - noisy) / sd) ** 2 + (n_labels - 2) * np.log(np.cos(angles))
+    odds = np.exp(logs - logs.max())
+    return float(odds @ shares / odds.sum())
 
 
 def gather(

@@ -180,7 +180,10 @@ class Fit:
             if len(opening.laws) > 1 and self.protected.receipt is not None:
                 self.protected.settle(instead=True)
             raise
-        self.purse = opening.law(self._n_rows(totals), len(self.protected.schema.features))
+        n_rows = self._n_rows(totals)
+        # Of a rare label few rows are as few rows of a common one are.
+        worth = n_rows * self.loss.told(totals, n_rows).balance
+        self.purse = opening.law(worth, len(self.protected.schema.features))
         if len(opening.laws) > 1:
             self.protected.settle(instead=not self.purse.pure)
         return totals, opening.spent(self.purse)

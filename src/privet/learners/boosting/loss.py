@@ -17,6 +17,12 @@ from privet.privacy.questions.boosting import BinGradients, BinRows, LabelRows, 
 from privet.schema import Schema, Target
 from privet.structure import Additive, Bins
 
+CLEAR = 1 / 6
+"""Deviation of a share, by the share, from which on it is surely no rare label's."""
+
+SAYS_LITTLE = 2
+"""Deviation of all shares, by the error that common labels can bear, beyond which nothing is known."""
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -79,7 +85,7 @@ class Labels:
     def told(self, totals: Totals, n_rows: float) -> Labels:
         """The same when some rows by label are known, unless they say too little even of common labels."""
         fresh = Labels(self.n_labels)
-        if totals.sd / n_rows > fresh.share_error:
+        if totals.sd / n_rows > SAYS_LITTLE * fresh.share_error:
             return fresh
         shares = tuple(class_shares(totals, n_rows).tolist())
         fewer = np.maximum(totals.rows - totals.sd, 0.0)
@@ -111,6 +117,11 @@ class Labels:
         added = np.minimum(errors[:, None] ** 2 / (2 * shares), errors[:, None]).sum(axis=1)
         few = np.flatnonzero(added <= -self.added_loss * (shares @ np.log(shares)))
         return float(errors[few[0]] if len(few) else errors[0])
+
+    @property
+    def clear_error(self) -> float:
+        """Error at which it is clear of two labels that neither is far rarer than it seems."""
+        return CLEAR * min(self.shares) if self.n_labels == 2 and self.shares else 1.0
 
     def label_rows(self) -> Question[Any]:
         """The question that opens a fit."""

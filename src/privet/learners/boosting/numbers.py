@@ -176,6 +176,7 @@ class Numbers:
     shape_kind: ClassVar[type[BinResiduals]] = BinResiduals
     leaf_kind: ClassVar[type[LeafResiduals]] = LeafResiduals
     share_error: ClassVar[float] = 0.04
+    clear_error: ClassVar[float] = 1.0
     balance: ClassVar[float] = 1.0
     finds_width: ClassVar[bool] = True
     clip: ClassVar[float] = 0.5

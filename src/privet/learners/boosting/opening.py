@@ -17,6 +17,12 @@ from privet.schema import Schema
 REST = "boosting, planned from the noisy number of rows"
 
 LEAST_LABEL_SHARE, MOST_LABEL_SHARE = Fraction(1, 100), Fraction(9, 10)
+ALL_BUT_ALL = Fraction(1, 3)
+"""Share from which on labels get the most where one is rare: features say nothing of it."""
+
+WORTH_CLEAR = Fraction(1, 3)
+"""The most share that is spent on whether one is rare."""
+
 MOST_FIRST = Fraction(1, 20)
 """Of ρ, for a first question in pure ε."""
 
@@ -136,7 +142,10 @@ def openings(budget: Budget, schema: Schema, settled: Purse | None = None) -> li
 def further_share(purse: Purse, n_rows: float, n_features: int, loss: Loss, spent: Fraction) -> Fraction:
     """Share of one more count of the labels, or 0 where the counts so far will do."""
     wanted = _label_share(purse, n_rows, n_features, loss)
-    return wanted - spent if wanted > WORTH_ASKING * spent else Fraction(0)
+    if wanted <= WORTH_ASKING * spent:
+        return Fraction(0)
+    # Laplace noise of several counts averages out badly: the next one is to do alone.
+    return min(wanted, MOST_LABEL_SHARE - spent) if purse.pure else wanted - spent
 
 
 def further_shares(
@@ -168,6 +177,13 @@ def _label_share(purse: Purse, n_rows: float, n_features: int, loss: Loss) -> Fr
     most, error = Fraction(worth * cell_noise / loss.balance).limit_denominator(100), loss.share_error
     if loss.finds_width and not width_share(purse, n_rows, loss, None):
         error, most = ALONE_ERROR, MOST_LABEL_SHARE
-    needed = per_row / error
-    enough = Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
-    return min(enough, max(most, least), MOST_LABEL_SHARE)
+    enough = max(
+        _counted(purse, per_row / error), min(_counted(purse, per_row / loss.clear_error), WORTH_CLEAR)
+    )
+    share = min(enough, max(most, least), MOST_LABEL_SHARE)
+    return MOST_LABEL_SHARE if loss.balance < 1 and share > ALL_BUT_ALL else share
+
+
+def _counted(purse: Purse, needed: float) -> Fraction:
+    """Share of a count whose noise is so small."""
+    return Fraction(sqrt(2) * needed if purse.pure else needed**2).limit_denominator(1000)
