@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -10,7 +12,9 @@ from bench.zoo import zoo_table
 from privet import BoostingClassifier, Budget, Label, Ledger, Schema, protect
 from privet.learners.boosting.bins import Totals
 from privet.learners.boosting.loss import Labels
+from privet.learners.boosting.plan import make_plan
 from privet.learners.boosting.shapes import InterceptFilter, Start
+from privet.learners.purse import Purse
 from privet.privacy import Repeatable
 
 
@@ -102,3 +106,12 @@ def beside_prior(
     shares = learner.fit(protected).model_.shares(X_new)
     prior = np.tile(np.bincount(y) / len(y), (len(y_new), 1))
     return log_loss(y_new, shares) / log_loss(y_new, prior)
+
+
+def test_several_labels_in_pure_epsilon_have_two_rounds_that_count_rows_less():
+    """A ninth of a round: its gradients then have less noise than beside a third."""
+    purse, loss = Purse(Fraction(1), True), Labels(5)
+    plan = make_plan(7_000, 8, loss, purse, Fraction(1, 50))
+    rows, gradients = plan.leaf_shares(purse)
+    assert plan.rounds == 2 and plan.tree_passes == 1 and 8 * rows == gradients
+    assert plan.rounds * (rows + gradients) == plan.tree_share

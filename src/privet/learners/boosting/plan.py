@@ -150,6 +150,8 @@ class Plan:
         Of all choices.
     criterion : str
         What they are chosen by.
+    rows_weight : Fraction, optional
+        Share of a round's count of rows, by that of each of its passes.
     """
 
     bin_share: Fraction
@@ -182,6 +184,7 @@ class Plan:
     picks: int = 0
     pick_share: Fraction = Fraction(0)
     criterion: str = "max"
+    rows_weight: Fraction | None = None
 
     def charges(self, purse: Purse, n_features: int, loss: Loss, shown: bool = False) -> list[Charge]:
         """Every question after the labels, in order, were every shape asked in every pass.
@@ -276,9 +279,9 @@ class Plan:
     def leaf_shares(self, purse: Purse) -> tuple[Fraction, Fraction]:
         """Shares of a round's count of rows and of each of its passes.
 
-        A row is counted with half the weight of a pass, in the norm of the noise.
+        A row is counted with half the weight of a pass, in the norm of the noise, unless the plan says less.
         """
-        weight = Fraction(1, 2) if purse.pure else Fraction(1, 4)
+        weight = self.rows_weight or (Fraction(1, 2) if purse.pure else Fraction(1, 4))
         unit = self.tree_share / (max(self.rounds, 1) * (self.tree_passes + weight))
         return unit * weight, unit
 
@@ -519,8 +522,8 @@ def _pure_several(plan: Plan, evidence: float) -> Plan:
     if evidence < 1000:
         _, shapes, trees = _shares("0.4", "0.5")
         return replace(
-            plan, shape_passes=0, shape_share=shapes, tree_share=trees, rounds=1, tree_passes=1, n_trees=4,
-            depth=5, tree_step=3.0, tree_scale=0.8,
+            plan, shape_passes=0, shape_share=shapes, tree_share=trees, rounds=2, tree_passes=1, n_trees=4,
+            depth=5, tree_step=2.2, tree_scale=0.8, pull=1.0, rows_weight=Fraction(1, 8),
         )  # fmt: skip
     share, passes, n_trees, depth, step = ("0.3", 2, 8, 5, 1.8) if evidence < 4000 else ("0.4", 4, 16, 6, 1.6)
     _, shapes, trees = _shares("0.4", share)
