@@ -17,6 +17,11 @@ from privet import (
     Target,
     protect,
 )
+from privet.audit.stand import Rows
+from privet.audit.transcripts import compare_without
+from privet.data import encode, open_table
+from privet.learners import number_forest
+from privet.learners.boosting import fit
 from privet.learners.boosting.numbers import NOT_ASKED, Numbers
 from privet.learners.boosting.reach import found_reach, is_lost, reach_rows, reach_share
 from privet.learners.boosting.zoom import zoom_edges
@@ -98,3 +103,24 @@ def test_noise_far_off_does_not_widen_a_range_that_was_found():
     assert (found.lower, found.upper) == (alone.lower, alone.upper)
     rows[-3] = 900
     assert found_place(feature, rows, 100.0, 15_000, pure=False).feature.upper > alone.upper
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("learner", [BoostingRegressor, CountForestRegressor])
+def test_whoever_looks_is_within_the_budget_against_every_neighbour(learner, delta, monkeypatch):
+    """Where the range is always looked into, so that few rows on the stand show it."""
+    for module in (fit, number_forest):
+        monkeypatch.setattr(module, "is_lost", lambda loss, error, sd: loss.reach is None)
+    schema, looked = wide(1000), []
+    codes = encode(open_table(people(8), schema), schema)
+
+    def program(protected):
+        model = learner(epsilon=1, delta=delta, random_state=1).fit(protected).model_
+        looked.append(any("cell of 1 ranges" in asked["question"] for asked in model.card.questions))
+        return model
+
+    for row, lift in enumerate((1 << 20, 1 << 30, 1 << 36, 1 << 42)):
+        rows = Rows(codes.features, codes.labels)
+        found = compare_without(program, rows, row, schema, Budget(1, delta), seed=row, lift=lift)
+        assert found.keeps and not found.leak
+    assert any(looked)
