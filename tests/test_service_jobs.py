@@ -204,7 +204,7 @@ def test_a_picture_of_what_was_spent_has_few_points_and_the_right_end(house, mon
 
 
 def test_a_member_brings_no_end_of_models(house, monkeypatch):
-    monkeypatch.setattr(verifying, "looked_at", lambda house, model: {})
+    monkeypatch.setattr(verifying, "looked_at", lambda house, model: {"trees": 1, "steps": 1})
     monkeypatch.setattr(verifying, "MOST_UPLOADS", 2)
     for _ in range(2):
         verifying.upload(house, ADA, b"a model")
