@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -458,7 +459,7 @@ def test_what_is_no_model_is_refused(path, call):
 
 
 def test_an_edited_ledger_is_refused(call):
-    with sqlite3.connect("people.csv.ledger") as database:
+    with closing(sqlite3.connect("people.csv.ledger")) as database, database:
         database.execute("""UPDATE event SET body = replace(body, '"1"', '"9"')""")
     for arguments in (["budget", "show", "people.csv"], fit_arguments()):
         code, _, error = call(*arguments)
@@ -671,7 +672,7 @@ def test_a_ledger_is_copied_and_checked(call):
     call(*fit_arguments(out="m2", epsilon=0.25))
     code, text, _ = call("budget", "check", "people.csv")
     assert code == 0 and "3 events" in text
-    with sqlite3.connect("people.csv.ledger") as database:
+    with closing(sqlite3.connect("people.csv.ledger")) as database, database:
         database.execute("UPDATE event SET body = replace(body, 'majority', 'minority') WHERE number = 2")
     assert call("budget", "check", "people.csv")[0] == 5
 

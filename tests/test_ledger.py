@@ -373,7 +373,7 @@ def test_an_edited_file_is_noticed(path, edit):
     account = Ledger(path).create("census", Budget(1))
     account.reserve([charge("1/2")])
     account.reserve([charge("1/8")])
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other, other:
         assert other.execute(edit).rowcount == 1
     with pytest.raises(LedgerTampered):
         Ledger(path).account("census")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -219,7 +220,7 @@ def test_a_thousand_spenders_spend_the_budget_exactly(tmp_path):
 
 def test_a_table_of_the_ledger_cannot_be_written_beside_it(ledger, tmp_path):
     """Whoever edits totals by the database has no key: the next one who looks notices."""
-    with sqlite3.connect(tmp_path / "people.ledger") as db:
+    with closing(sqlite3.connect(tmp_path / "people.ledger")) as db, db:
         db.execute("UPDATE head SET hash = 'f00'")
     with pytest.raises(BudgetError, match="edited or cut"):
         ledger.reserve("patients", [charge("0.1")])
