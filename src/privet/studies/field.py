@@ -245,8 +245,8 @@ SEVERAL: dict[str, Sequence[Value]] = {
 }
 SMALL = {"rows": (300,), "epsilon": (1.0,)}
 NOTE = (
-    "Of a small part of each table, so that much is luck where ε is small: on a single table the best of "
-    "many learners is ahead of any one of them by that alone, and *descent* is the best of many itself."
+    f"Of {ROWS:,} rows of each table at most, so that much is luck where ε is small: on a single table the "
+    "best of many learners is ahead of any one of them by that alone, and *descent* is the best of many."
 )
 PROMISES = {"PrivaTree as published": "claims ε, keeps none"}
 
