@@ -304,7 +304,7 @@ def test_scores_of_every_learner_come_near_the_exact_ones(fitted, learner, n_lab
     assert abs(score.value - exact) < (0.03 if metric == "average_precision" else 0.01)
     assert score.interval[0] < exact < score.interval[1]
     # Of a single tree's few leaves many rows have equal scores, which the interval allows for.
-    assert score.interval[1] - score.interval[0] < (0.35 if metric in ("auc", "average_precision") else 0.08)
+    assert score.interval[1] - score.interval[0] < (0.5 if metric in ("auc", "average_precision") else 0.08)
     assert abs(score.noisy_rows - 30_000) < 400
     assert ledger.spent().epsilon == 1 and not score.private
 
