@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 """What the wheel is declared for."""
 
-FOR_TESTS = ("hypothesis", "jsonschema", "onnxruntime", "pandas", "polars", "pytest")
+FOR_TESTS = ("hypothesis", "jsonschema", "onnxruntime", "pandas", "playwright", "polars", "pytest")
 TESTS = (
     *("codes", "columns_by_name", "compiled_once", "dates", "kernels", "schema", "splits"),
     *("ledger_chain", "mechanisms", "model", "processes", "protected", "prepaid"),
